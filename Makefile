@@ -1,0 +1,2 @@
+lock:
+	uv pip compile

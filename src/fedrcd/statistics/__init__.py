@@ -1,0 +1,1 @@
+"""What may leave a site: sums over rows, and the cumulants a coordinator computes from them."""

@@ -1,0 +1,161 @@
+r"""Sums over rows of :math:`z_i^a z_j^b` for every pair of variables: the statistic of the FedRCD family.
+
+For a pair (i, j) the sums run over the rows in which both are observed, and so does the count
+:math:`N_{ij}`. When every row is complete all pairs share one count and the sums of :math:`z_i^a` do not depend on
+j; these arrays are then kept with a last axis of length one and broadcast. Sums of complete and of incomplete
+tables therefore add without a special case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from fedrcd.errors import StatisticError
+from fedrcd.typing import IntMatrix, Matrix
+
+Power = tuple[int, int]
+
+POWERS: Mapping[int, tuple[Power, ...]] = {
+    1: ((1, 0),),
+    2: ((1, 0), (2, 0), (1, 1)),
+    3: ((1, 0), (2, 0), (1, 1), (3, 0), (2, 1)),
+    4: ((1, 0), (2, 0), (1, 1), (3, 0), (2, 1), (4, 0), (3, 1), (2, 2)),
+}
+"""The powers (a, b), a >= b, that belong to an order; the others follow by transposition."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairSums:
+    r"""Counts and sums of one or several tables; `+` pools them, `-` undoes `+`.
+
+    `count` has shape (p, p), or (1, 1) where all pairs share it. `sums[a, b][i, j]` is
+    :math:`\sum z_i^a z_j^b` over the rows of pair (i, j), shape (p, p), or (p, 1) for b = 0 and complete rows.
+    """
+
+    order: int
+    count: IntMatrix
+    sums: Mapping[Power, Matrix]
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return len(self.sums[1, 0])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs were observed on the same rows."""
+        return self.count.shape == (1, 1)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers travel: symmetric arrays count once, diagonals repeat the sums of one variable."""
+        p = self.p
+        off_diagonal = {True: p * (p - 1) // 2, False: p * (p - 1)}
+        total = 1 if self.is_complete else p * (p + 1) // 2
+        for (a, b), values in self.sums.items():
+            total += values.size if b == 0 else off_diagonal[a == b]
+        return total
+
+    def at(self, a: int, b: int) -> Matrix:
+        """The sums of z_i^a z_j^b as an array that broadcasts to [i, j]."""
+        return self.sums[a, b] if a >= b else self.sums[b, a].T
+
+    def __add__(self, other: Self) -> Self:
+        """Sums of both tables stacked."""
+        self._require_like(other)
+        sums = {power: self.sums[power] + other.sums[power] for power in self.sums}
+        return type(self)(self.order, self.count + other.count, sums)
+
+    def __sub__(self, part: Self) -> Self:
+        """Sums of what remains without the rows behind `part`."""
+        self._require_like(part)
+        count = self.count - part.count
+        if (count < 0).any():
+            raise StatisticError("cannot take away more rows than there are")
+        return type(self)(self.order, count, {power: self.sums[power] - part.sums[power] for power in self.sums})
+
+    def __eq__(self, other: object) -> bool:
+        """Equality to the last bit."""
+        if not isinstance(other, PairSums):
+            return NotImplemented
+        return (
+            self.order == other.order
+            and np.array_equal(self.count, other.count)
+            and all(np.array_equal(self.sums[power], other.sums[power]) for power in self.sums)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _require_like(self, other: PairSums) -> None:
+        if self.order != other.order or self.p != other.p:
+            raise StatisticError(
+                f"sums of order {self.order} over {self.p} variables and of order {other.order} over {other.p} "
+                "variables do not add"
+            )
+
+    def check(self) -> None:
+        """Raise unless these can be sums over rows: finite, symmetric, no impossible moments.
+
+        Every matrix of moments of [1, z_i, z_j, z_i^2, z_j^2, z_i z_j] (of [1, z_i, z_j] below order 4) is positive
+        semidefinite for real rows.
+        """
+        if self.count.dtype.kind != "i" or (self.count < 0).any():
+            raise StatisticError("counts must be whole numbers of at least 0")
+        p = self.p
+        for power, values in self.sums.items():
+            if values.shape not in {(p, p), (p, 1)} or not np.isfinite(values).all():
+                raise StatisticError(f"sums of powers {power} have a wrong shape or are not finite")
+            if power[0] == power[1] and not np.array_equal(values, values.T):
+                raise StatisticError(f"sums of powers {power} are not symmetric")
+        monomials = [(0, 0), (1, 0), (0, 1)] + ([(2, 0), (0, 2), (1, 1)] if self.order == 4 else [])
+        gram = _moment_matrices(self, monomials)
+        lowest = np.linalg.eigvalsh(gram)[..., 0]
+        if (lowest < -1e-7 * len(monomials)).any():
+            i, j = np.argwhere(lowest < -1e-7 * len(monomials))[0]
+            raise StatisticError(f"no rows can have these sums (variables {i} and {j})")
+
+
+def _moment_matrices(sums: PairSums, monomials: list[Power]) -> Matrix:
+    """Matrices of pairwise products of monomials, scaled to a unit diagonal, shape (p, p, m, m)."""
+    p, m = sums.p, len(monomials)
+    gram = np.empty((p, p, m, m))
+    for r, (a, b) in enumerate(monomials):
+        for c, (d, e) in enumerate(monomials):
+            power = (a + d, b + e)
+            gram[:, :, r, c] = sums.count if power == (0, 0) else sums.at(*power)
+    diagonal = np.sqrt(np.maximum(np.einsum("ijrr->ijr", gram), np.finfo(float).tiny))
+    scaled: Matrix = gram / (diagonal[..., :, None] * diagonal[..., None, :])
+    return scaled
+
+
+def pair_sums(blocks: Iterable[Matrix], p: int, order: int) -> PairSums:
+    """Pair sums of complete rows that arrive in blocks of shape (n, p), in the frame.
+
+    One pass; beyond the current block it holds two more of the same size and the sums. Four matrix products per
+    block at order 4 are all the arithmetic that counts.
+    """
+    powers = POWERS[order]
+    total: dict[Power, Any] = {power: np.zeros((p, p if power[1] else 1)) for power in powers}
+    count = 0
+    buffer = np.empty((0, 0))
+    for z in blocks:
+        count += len(z)
+        if order > 2 and len(buffer) < 2 * len(z):
+            buffer = np.empty((2 * len(z), p))
+        power_of = {1: z}
+        if order > 2:
+            power_of[2] = np.multiply(z, z, out=buffer[: len(z)])
+        if order > 3:
+            power_of[3] = np.multiply(power_of[2], z, out=buffer[len(z) : 2 * len(z)])
+        total[1, 0] += z.sum(axis=0)[:, None]
+        for a, b in powers:
+            if b:
+                total[a, b] += power_of[a].T @ power_of[b]
+    for a, b in powers:  # a diagonal of products is the sum of a power of one variable
+        if b == 0 and a > 1:
+            total[a, b] = np.diagonal(total[a - a // 2, a // 2])[:, None].copy()
+    return PairSums(order, np.full((1, 1), count, dtype=np.int64), total)
