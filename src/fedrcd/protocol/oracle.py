@@ -1,0 +1,75 @@
+r"""A transport that knows the model instead of rows: it answers with population values.
+
+Under :math:`x = A e` with independent errors every cumulant of x is a sum over errors,
+:math:`\kappa_{a,b}(x_i, x_j) = \sum_m A_{im}^a A_{jm}^b \kappa_{a+b}(e_m)`. The oracle turns these into the sums that
+very many rows would give, so any method that asks for moments can be run on the population itself: what remains wrong
+then is the method's own limit, not sampling error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedrcd.errors import ProtocolError
+from fedrcd.protocol.questions import PairQuestion, Question, S
+from fedrcd.protocol.transport import Setting, Traffic
+from fedrcd.statistics.pair_sums import POWERS, PairSums, Power
+from fedrcd.typing import Matrix, Vector
+
+ORACLE_ROWS = 2**40
+"""The count that population sums pretend to; it only matters to corrections of order 1/N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """Answers from the mixing matrix A, shape (p, p), and the errors' variance, third and fourth cumulant."""
+
+    setting: Setting
+    mixing: Matrix
+    variance: Vector
+    third: Vector
+    fourth: Vector
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def pool(self, question: Question[S]) -> S:
+        """The statistic asked for, in the population."""
+        if not isinstance(question, PairQuestion):
+            raise ProtocolError(
+                f"the population oracle knows cumulants only and cannot answer a {type(question).__name__}"
+            )
+        answer = self._pair_sums(question)
+        self.traffic.rounds += 1
+        self.traffic.bytes_sent += 8 * answer.numbers
+        return answer  # type: ignore[return-value]  # a PairQuestion is answered by PairSums
+
+    def _pair_sums(self, question: PairQuestion) -> PairSums:
+        chosen = [self.setting.variables.index(name) for name in question.variables]
+        A = self.mixing[chosen] / question.frame.scale[:, None]
+        if question.residuals is not None:
+            A = question.residuals @ A
+        moments = _moments(A, self.variance, self.third, self.fourth)
+        sums: dict[Power, Matrix] = {power: ORACLE_ROWS * moments[power] for power in POWERS[question.order]}
+        return PairSums(question.order, np.full((1, 1), ORACLE_ROWS, dtype=np.int64), sums)
+
+
+def _moments(A: Matrix, variance: Vector, third: Vector, fourth: Vector) -> dict[Power, Matrix]:
+    """Moments E z_i^a z_j^b of the zero-mean vector A e."""
+    k11 = (A * variance) @ A.T
+    k20 = np.diagonal(k11)[:, None]
+    A2 = A**2
+    k21 = (A2 * third) @ A.T
+    k31 = (A**3 * fourth) @ A.T
+    k22 = (A2 * fourth) @ A2.T
+    k22 = (k22 + k22.T) / 2
+    return {
+        (1, 0): np.zeros((len(A), 1)),
+        (2, 0): k20,
+        (1, 1): k11,
+        (3, 0): np.diagonal(k21)[:, None],
+        (2, 1): k21,
+        (4, 0): np.diagonal(k31)[:, None] + 3 * k20**2,
+        (3, 1): k31 + 3 * k20 * k11,
+        (2, 2): k22 + k20 * k20.T + 2 * k11**2,
+    }
