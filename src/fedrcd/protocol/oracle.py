@@ -42,7 +42,7 @@ class Oracle:
         answer = self._pair_sums(question)
         self.traffic.rounds += 1
         self.traffic.bytes_sent += 8 * answer.numbers
-        return answer  # type: ignore[return-value]  # a PairQuestion is answered by PairSums
+        return answer
 
     def _pair_sums(self, question: PairQuestion) -> PairSums:
         chosen = [self.setting.variables.index(name) for name in question.variables]
@@ -57,6 +57,7 @@ class Oracle:
 def _moments(A: Matrix, variance: Vector, third: Vector, fourth: Vector) -> dict[Power, Matrix]:
     """Moments E z_i^a z_j^b of the zero-mean vector A e."""
     k11 = (A * variance) @ A.T
+    k11 = (k11 + k11.T) / 2
     k20 = np.diagonal(k11)[:, None]
     A2 = A**2
     k21 = (A2 * third) @ A.T

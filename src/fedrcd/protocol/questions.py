@@ -7,7 +7,7 @@ restarted site gives the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
@@ -30,8 +30,8 @@ class Sums(Protocol):
     def __add__(self, other: Self) -> Self: ...
     def __sub__(self, part: Self) -> Self: ...
 
-    def check(self) -> None:
-        """Raise `StatisticError` unless these can be sums over rows."""
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Raise `StatisticError` if these cannot be added; `names` label variables in the message."""
         ...
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import Question, S
@@ -42,7 +44,8 @@ class TableSite:
         missing = [name for name in question.variables if name not in self.columns]
         if missing:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
-        return question.answer(self._blocks(question))
+        with _blas().limit(limits=1, user_api="blas"):
+            return question.answer(self._blocks(question))
 
     def _blocks(self, question: Question[S]) -> Iterator[Matrix]:
         """Rows in the question's frame and variable order, block by block; each block reuses one buffer."""
@@ -52,3 +55,13 @@ class TableSite:
         for first in range(0, len(self.rows), ROWS_AT_ONCE):
             rows = self.rows[first : first + ROWS_AT_ONCE]
             yield question.frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Handle on the BLAS library.
+
+    Its own threads are switched off while a site sums: blocks are too small to share out, the threads of a busy
+    machine wait for each other many times as long as the product takes, and one thread always gives the same bits.
+    """
+    return ThreadpoolController()

@@ -67,7 +67,7 @@ class InProcess:
         for site in self.sites:
             answer = site.answer(question)
             try:
-                answer.check()
+                answer.check(question.variables)
             except StatisticError as problem:
                 raise StatisticError(
                     f"the sums of {site.name} cannot be used: {problem}; look for extreme values there"

@@ -10,7 +10,7 @@ needs two expectations. Both are means over rows, so their sums add over sites a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -56,12 +56,16 @@ class EntropySums:
             raise StatisticError("cannot take away more rows than there are")
         return type(self)(self.count - part.count, self.log_cosh - part.log_cosh, self.gauss - part.gauss)
 
-    def check(self) -> None:
+    def check(self, names: Sequence[str] = ()) -> None:  # noqa: ARG002 - quantities are not single variables
         """Raise unless these can be sums over rows; |u exp(-u²/2)| never exceeds exp(-1/2)."""
         finite = np.isfinite(self.log_cosh).all() and np.isfinite(self.gauss).all()
         bound = self.count * math.exp(-0.5) * (1 + 1e-9)
         if not finite or (self.log_cosh < -1e-9 * self.count).any() or (np.abs(self.gauss) > bound).any():
             raise StatisticError("no rows can have these entropy sums")
+
+    def first(self, m: int) -> EntropySums:
+        """The sums of the first m quantities."""
+        return EntropySums(self.count, self.log_cosh[:m], self.gauss[:m])
 
     def entropy(self) -> Vector:
         """H of each quantity, shape (m,)."""

@@ -10,19 +10,21 @@ r"""Cumulants of every pair of variables, from pair sums.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums
-from fedrcd.typing import IntMatrix, Matrix
+from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
 
 Estimator = Literal["plug-in", "unbiased"]
 
-_EMPTY: Matrix = np.empty((0, 0))
+
+def _empty() -> Matrix:
+    return np.empty((0, 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +38,11 @@ class PairCumulants:
     count: IntMatrix
     k2: Matrix
     cov: Matrix
-    k3: Matrix = _EMPTY
-    k12: Matrix = _EMPTY
-    k4: Matrix = _EMPTY
-    k13: Matrix = _EMPTY
-    k22: Matrix = _EMPTY
+    k3: Matrix = field(default_factory=_empty)
+    k12: Matrix = field(default_factory=_empty)
+    k4: Matrix = field(default_factory=_empty)
+    k13: Matrix = field(default_factory=_empty)
+    k22: Matrix = field(default_factory=_empty)
 
     @property
     def p(self) -> int:
@@ -60,12 +62,12 @@ class PairCumulants:
     def keep(self, chosen: Sequence[int]) -> PairCumulants:
         """The cumulants of some of the variables, in the order given."""
         index = np.asarray(chosen)
-        return PairCumulants(*(_take(getattr(self, field.name), index) for field in fields(self)))
+        return PairCumulants(*(_take(getattr(self, each.name), index) for each in fields(self)))
 
-    def scaled(self, factor: Matrix) -> PairCumulants:
+    def scaled(self, factor: Vector) -> PairCumulants:
         """The cumulants of x_i * factor_i; `factor` has shape (p,)."""
         f, g = factor[:, None], factor[None, :]
-        scaled = [self.count, self.k2 * f**2, self.cov * (f * g)]
+        scaled: list[Any] = [self.count, self.k2 * f**2, self.cov * (f * g)]
         if self.k12.size:
             scaled += [self.k3 * f**3, self.k12 * (f * g**2)]
         if self.k13.size:
@@ -77,7 +79,7 @@ class PairCumulants:
         return self.scaled(1 / np.sqrt(np.diagonal(self.cov)))
 
 
-def _take(array: Matrix, index: Matrix) -> Matrix:
+def _take(array: Any, index: IntVector) -> Any:
     if array.size == 0 or array.shape == (1, 1):
         return array
     return array[index] if array.shape[1] == 1 else array[np.ix_(index, index)]
@@ -120,15 +122,15 @@ def _central_moments(sums: PairSums) -> dict[tuple[int, int], Matrix]:
         central[1, 3] = (
             raw(1, 3) - u * raw(0, 3) - 3 * v * raw(1, 2) + 3 * v**2 * raw(1, 1) + 3 * u * v * raw(0, 2)
         ) - 3 * u * v**3
-        central[2, 2] = (
-            raw(2, 2) - 2 * v * raw(2, 1) - 2 * u * raw(1, 2) + v**2 * raw(2, 0) + u**2 * raw(0, 2)
-        ) + (4 * u * v * raw(1, 1) - 3 * (u * v) ** 2)
+        central[2, 2] = (raw(2, 2) - 2 * v * raw(2, 1) - 2 * u * raw(1, 2) + v**2 * raw(2, 0) + u**2 * raw(0, 2)) + (
+            4 * u * v * raw(1, 1) - 3 * (u * v) ** 2
+        )
     return central
 
 
 def _plug_in(sums: PairSums, m: dict[tuple[int, int], Matrix]) -> PairCumulants:
     r"""Cumulants of the empirical distribution, e.g. :math:`\kappa_{1,3} = m_{13} - 3 m_{11} m_{02}`."""
-    parts = [sums.count, m[2, 0], m[1, 1]]
+    parts: list[Any] = [sums.count, m[2, 0], m[1, 1]]
     if sums.order >= 3:
         parts += [m[3, 0], m[1, 2]]
     if sums.order >= 4:
@@ -145,7 +147,7 @@ def _k_statistics(sums: PairSums, m: dict[tuple[int, int], Matrix]) -> PairCumul
     """Unbiased estimators; see Kendall and Stuart, The Advanced Theory of Statistics I, chapters 12 and 13."""
     n = sums.count.astype(float)
     second = n / (n - 1)
-    parts = [sums.count, second * m[2, 0], second * m[1, 1]]
+    parts: list[Any] = [sums.count, second * m[2, 0], second * m[1, 1]]
     if sums.order >= 3:
         third = n**2 / ((n - 1) * (n - 2))
         parts += [third * m[3, 0], third * m[1, 2]]

@@ -8,7 +8,7 @@ tables therefore add without a special case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -97,25 +97,31 @@ class PairSums:
                 "variables do not add"
             )
 
-    def check(self) -> None:
-        """Raise unless these can be sums over rows: finite, symmetric, no impossible moments.
-
-        Every matrix of moments of [1, z_i, z_j, z_i^2, z_j^2, z_i z_j] (of [1, z_i, z_j] below order 4) is positive
-        semidefinite for real rows.
-        """
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Raise unless shapes, counts and symmetry are right and all sums are finite; `names` label the variables."""
         if self.count.dtype.kind != "i" or (self.count < 0).any():
             raise StatisticError("counts must be whole numbers of at least 0")
         p = self.p
         for power, values in self.sums.items():
-            if values.shape not in {(p, p), (p, 1)} or not np.isfinite(values).all():
-                raise StatisticError(f"sums of powers {power} have a wrong shape or are not finite")
+            if values.shape not in {(p, p), (p, 1)}:
+                raise StatisticError(f"sums of powers {power} have a wrong shape")
+            if not np.isfinite(values).all():
+                where = int(np.argmin(np.isfinite(self.sums[self.order - self.order // 2, self.order // 2].diagonal())))
+                label = f"column {names[where]!r}" if len(names) == p else f"variable {where}"
+                raise StatisticError(f"fourth powers of {label} overflow")
             if power[0] == power[1] and not np.array_equal(values, values.T):
                 raise StatisticError(f"sums of powers {power} are not symmetric")
+
+    def check_possible(self) -> None:
+        """Raise unless some rows can have these sums: what `check` cannot see in a contribution from elsewhere.
+
+        Every matrix of moments of [1, z_i, z_j, z_i^2, z_j^2, z_i z_j] (of [1, z_i, z_j] below order 4) is positive
+        semidefinite for real rows.
+        """
         monomials = [(0, 0), (1, 0), (0, 1)] + ([(2, 0), (0, 2), (1, 1)] if self.order == 4 else [])
-        gram = _moment_matrices(self, monomials)
-        lowest = np.linalg.eigvalsh(gram)[..., 0]
-        if (lowest < -1e-7 * len(monomials)).any():
-            i, j = np.argwhere(lowest < -1e-7 * len(monomials))[0]
+        lowest = np.linalg.eigvalsh(_moment_matrices(self, monomials))[..., 0]
+        if (impossible := lowest < -1e-7 * len(monomials)).any():
+            i, j = np.argwhere(impossible)[0]
             raise StatisticError(f"no rows can have these sums (variables {i} and {j})")
 
 

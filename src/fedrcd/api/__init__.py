@@ -1,0 +1,1 @@
+"""What Python users hold: `discover`, `FedLiNGAM` and the `Discovery` they give."""

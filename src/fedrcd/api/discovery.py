@@ -1,0 +1,161 @@
+"""The result of a causal discovery: order, effects, how it was found and what it cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedrcd.errors import FileError
+from fedrcd.graphs.dag import total_effects
+from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
+from fedrcd.typing import Matrix
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+FORMAT = "fedrcd-discovery/1"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One decision: who was chosen as source, from which scores (higher is better), and by what margin.
+
+    A small margin relative to the spread of the scores is a weak decision; a margin of 0 is a tie, won by the
+    variable that stands first.
+    """
+
+    chosen: str
+    margin: float
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Discovery:
+    """A causal order over named variables, with effects along it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Variables in the order of the tables' columns.
+    order : tuple of str
+        Variables in causal order, roots first.
+    B : (p, p) array
+        `B[i, j]` is the effect of variable j on variable i; `adjacency` is the same with names.
+    method, options
+        What was run.
+    rows, sites, rounds, bytes_sent
+        Rows pooled, number of sites, rounds of questions, and bytes of all answers of all sites.
+    trace : tuple of TraceStep
+        How each source was chosen.
+    notes : tuple of str
+        What the user should know before trusting the result.
+    """
+
+    names: tuple[str, ...]
+    order: tuple[str, ...]
+    B: Matrix
+    method: str
+    options: dict[str, Any]
+    rows: int
+    sites: int
+    rounds: int
+    bytes_sent: int
+    trace: tuple[TraceStep, ...] = field(repr=False, default=())
+    notes: tuple[str, ...] = ()
+
+    @property
+    def adjacency(self) -> pd.DataFrame:
+        """Effects as a DataFrame: row i, column j is the effect of j on i."""
+        return self._frame(self.B)
+
+    def total_effects(self) -> pd.DataFrame:
+        """Total effects over all directed paths: row i, column j is the total effect of j on i."""
+        return self._frame(total_effects(self.B))
+
+    def edges(self) -> list[Edge]:
+        """Edges `(cause, effect, weight)`, strongest first."""
+        return edge_list(self.B, self.names)
+
+    def to_networkx(self) -> nx.DiGraph:
+        """A graph with edges from cause to effect and attribute `weight`."""
+        return to_networkx(self.B, self.names)
+
+    def to_dot(self) -> str:
+        """Graphviz text with edges from cause to effect."""
+        return to_dot(self.B, self.names)
+
+    def to_gml(self) -> str:
+        """GML text with edges from cause to effect."""
+        return to_gml(self.B, self.names)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """JSON text; written to `path` as well if given."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", "trace"}}
+        content = {"format": FORMAT, **fields, "B": self.B.tolist(), "trace": [asdict(step) for step in self.trace]}
+        text = json.dumps(content, indent=1)
+        if path is not None:
+            try:
+                Path(path).write_text(text + "\n", encoding="utf-8")
+            except OSError as problem:
+                raise FileError(f"cannot write {path}: {problem.strerror}") from None
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Discovery:
+        """The discovery that `to_json` wrote, from its text or from a file."""
+        text = _read(source)
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise FileError(f"not a discovery: broken JSON in line {problem.lineno}") from None
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise FileError(f"not a discovery of format {FORMAT}; it may come from another version of fedrcd")
+        try:
+            trace = tuple(TraceStep(**step) for step in content.pop("trace"))
+            B = np.array(content.pop("B"), dtype=float)
+            content |= {name: tuple(content[name]) for name in ("names", "order", "notes")}
+            return cls(B=B, trace=trace, **content)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise FileError(f"not a complete discovery: {problem}") from None
+
+    def __str__(self) -> str:
+        edges = self.edges()
+        lines = [f"{self.method}: {self.rows} rows, {self.sites} sites, {self.rounds} rounds, {len(edges)} edges"]
+        lines.append("order: " + " > ".join(self.order))
+        lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
+        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+
+    def _frame(self, values: Matrix) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def _read(source: str | Path) -> str:
+    """Text as it is, or the text of a file."""
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return source
+    try:
+        return Path(source).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"{source} is not a text file") from None
+    except OSError as problem:
+        raise FileError(f"cannot read {source}: {problem.strerror}") from None
+
+
+def name_steps(steps: Sequence[Any], names: Sequence[str]) -> tuple[TraceStep, ...]:
+    """The steps of an estimate with names in place of indices."""
+    return tuple(
+        TraceStep(
+            chosen=names[step.chosen],
+            margin=step.margin,
+            scores={names[i]: float(score) for i, score in zip(step.candidates, step.scores, strict=True)},
+        )
+        for step in steps
+    )

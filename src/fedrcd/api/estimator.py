@@ -1,0 +1,71 @@
+"""`FedLiNGAM`: the same discovery in the shape of `lingam` and scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from fedrcd.api.discover import discover
+from fedrcd.api.discovery import Discovery
+from fedrcd.typing import Matrix
+
+
+class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Federated LiNGAM estimator; a `lingam` user changes one import.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method.
+    weights : {"adaptive-lasso", "bic", "none"}
+        How edges are selected.
+    penalty : float
+        Of the adaptive lasso.
+    stack : bool
+        Allow methods for one table to stack several.
+    options : dict, optional
+        Further options of the method.
+
+    Attributes
+    ----------
+    causal_order_ : list of int
+        Column indices, roots first.
+    adjacency_matrix_ : (p, p) array
+        Entry [i, j] is the effect of j on i.
+    feature_names_in_ : (p,) array of str
+        Column names; only if the tables have any.
+    discovery_ : Discovery
+        Everything else.
+    """
+
+    def __init__(
+        self,
+        method: str = "fedrcd-x",
+        *,
+        weights: str = "adaptive-lasso",
+        penalty: float = 0.01,
+        stack: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.weights = weights
+        self.penalty = penalty
+        self.stack = stack
+        self.options = options
+
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
+        """Discover the order and the effects behind one table, or a list of tables with one per site."""
+        found = discover(
+            X, self.method, stack=self.stack, weights=self.weights, penalty=self.penalty, **(self.options or {})
+        )
+        position = {name: i for i, name in enumerate(found.names)}
+        self.discovery_: Discovery = found
+        self.causal_order_: list[int] = [position[name] for name in found.order]
+        self.adjacency_matrix_: Matrix = found.B
+        self.n_features_in_: int = len(found.names)
+        first = X[0] if isinstance(X, list | tuple) else X
+        if hasattr(first, "columns"):
+            self.feature_names_in_ = np.array(found.names, dtype=object)
+        return self

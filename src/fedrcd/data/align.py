@@ -1,0 +1,48 @@
+"""Columns of several tables brought into one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedrcd.data.names import columns
+from fedrcd.data.table import Table
+from fedrcd.errors import DataError
+
+
+def align_tables(tables: Sequence[Table]) -> list[Table]:
+    """Tables with their columns in the order of the first; one already in that order is not copied.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        At least one; all must have the same set of column names.
+
+    Raises
+    ------
+    DataError
+        When a table lacks columns of the first or has others; the message names both.
+    """
+    if not tables:
+        raise DataError("no table was given; need at least one")
+    first = tables[0]
+    return [_aligned(table, first) for table in tables]
+
+
+def _aligned(table: Table, first: Table) -> Table:
+    if table.names == first.names:
+        return table
+    lacking = [name for name in first.names if name not in table.names]
+    additional = [name for name in table.names if name not in first.names]
+    if lacking or additional:
+        faults = [f"lacks {columns(lacking)}"] * bool(lacking)
+        faults += [f"has {columns(additional)} in addition"] * bool(additional)
+        raise DataError(
+            f"{table.source} {' and '.join(faults)}, compared with {first.source}; "
+            "all tables must have the same columns"
+        )
+    position = {name: j for j, name in enumerate(table.names)}
+    index = [position[name] for name in first.names]
+    return replace(table, values=np.take(table.values, index, axis=1), names=first.names)

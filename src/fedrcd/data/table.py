@@ -1,0 +1,173 @@
+"""One site's rows as the rest of the package knows them: numbers, names and where they came from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedrcd.data.checks import check_values
+from fedrcd.data.names import check_names, default_names
+from fedrcd.errors import DataError
+from fedrcd.typing import Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one site; :func:`as_table` and `read_table` make checked ones.
+
+    Parameters
+    ----------
+    values : (n, p) array
+        float64, C-contiguous. Not part of the `repr`: rows do not belong in logs.
+    names : (p,) tuple of str
+        Name of each column.
+    source : str
+        What messages call this table: a file name, or "table 2".
+    """
+
+    values: Matrix = field(repr=False)
+    names: tuple[str, ...]
+    source: str
+
+
+def as_table(obj: object, source: str = "table") -> Table:
+    """Checked table from a DataFrame, a 2-d array, an Arrow table, a path or a `Table`.
+
+    Integers, booleans and single precision become float64; a C-contiguous float64 array is not copied.
+
+    Parameters
+    ----------
+    obj : DataFrame, array, Arrow table, path or Table
+        Rows are observations. Columns of an array are called x1, x2, .... Polars frames and whatever else
+        exports an Arrow stream count as Arrow tables.
+    source : str
+        What messages call the table; a path is called by its file name.
+
+    Raises
+    ------
+    DataError
+        When the table cannot be used; the message names the column and never a value.
+    FileError
+        When the path cannot be read.
+    """
+    if isinstance(obj, str | os.PathLike):
+        from fedrcd.data.read import read_table
+
+        return read_table(obj)
+    if isinstance(obj, Table):
+        table = obj
+    elif isinstance(obj, np.ndarray):
+        table = _from_array(obj, source)
+    else:
+        table = _from_columns(obj, source)
+    check_table(table)
+    return table
+
+
+def check_table(table: Table) -> None:
+    """Refuse a table that no method can use.
+
+    Names must be given and differ; values must be finite; no column may be constant and no two identical; at
+    least two rows and two columns are needed.
+
+    Raises
+    ------
+    DataError
+        One line that names the table and the column, and says what to do.
+    """
+    if table.values.ndim != 2 or table.values.shape[1] != len(table.names):
+        raise DataError(
+            f"{table.source} must be 2-d, rows by variables, with a name per column; "
+            f"got shape {table.values.shape} and {len(table.names)} names"
+        )
+    check_names(table.names, table.source)
+    check_values(table.values, table.names, table.source)
+
+
+def from_arrow(arrow: pa.Table, source: str) -> Table:
+    """Unchecked table of the columns of an Arrow table; missing entries become NaN.
+
+    Parameters
+    ----------
+    arrow : pyarrow.Table
+        Columns of integers, floats, decimals or booleans.
+    source : str
+        What messages call the table.
+    """
+    import pyarrow as pa
+
+    names = tuple(arrow.column_names)
+    check_names(names, source)
+    values = np.empty((arrow.num_rows, arrow.num_columns))
+    for j, (name, column) in enumerate(zip(names, arrow.columns, strict=True)):
+        if not _is_number(column.type):
+            raise _not_numeric(name, source)
+        values[:, j] = column.cast(pa.float64(), safe=False).to_numpy()
+    return Table(values, names, source)
+
+
+def _from_columns(obj: Any, source: str) -> Table:
+    """Unchecked table from a pandas or an Arrow-like object."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(obj, pd.DataFrame):
+        return _from_frame(obj, source)
+    try:
+        arrow = pa.table(obj) if hasattr(obj, "__arrow_c_stream__") else None
+    except pa.ArrowException:  # a single column exports a stream too
+        arrow = None
+    if arrow is None:
+        kind = type(obj).__name__
+        raise DataError(f"{source} must be a DataFrame, a 2-d array, an Arrow table or a path, got {kind}")
+    return from_arrow(arrow, source)
+
+
+def _from_frame(frame: pd.DataFrame, source: str) -> Table:
+    """Unchecked table of the columns of a DataFrame; missing entries become NaN."""
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+
+    if frame.columns.nlevels > 1:
+        raise DataError(f"{source} has column names of several levels; flatten them first")
+    names = tuple("" if pd.isna(label) else str(label) for label in frame.columns)
+    check_names(names, source)
+    values = np.empty(frame.shape)
+    for j, name in enumerate(names):
+        column = frame.iloc[:, j]
+        is_number = is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype)
+        if not is_number and not is_bool_dtype(column.dtype):
+            raise _not_numeric(name, source)
+        values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return Table(values, names, source)
+
+
+def _from_array(array: np.ndarray[Any, Any], source: str) -> Table:
+    """Unchecked table of the columns of an array; masked entries become NaN."""
+    if array.ndim != 2:
+        raise DataError(f"{source} must be 2-d, rows by variables, got {array.ndim}-d; reshape it first")
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{source} must hold real numbers, got dtype {array.dtype.name}; convert it first")
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    return Table(values, default_names(values.shape[1]), source)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether an Arrow type converts to float64; a column without any entry has the type null."""
+    from pyarrow import types
+
+    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _not_numeric(name: str, source: str) -> DataError:
+    return DataError(f"column {name!r} of {source} does not hold real numbers; encode it as numbers or leave it out")

@@ -1,0 +1,123 @@
+r"""DirectLiNGAM's evidence: entropies of standardised residuals and of their pair residuals, as sums over sites.
+
+Candidate i is charged :math:`\min(0, D_{ij})^2` against every j, with
+:math:`D_{ij} = H(x_j) + H(r_{i|j}) - H(x_i) - H(r_{j|i})`; a source is charged nothing in the limit. This is the
+pairwise measure of Hyvarinen and Smith (2013) as `lingam` computes it. The covariance is asked for once; each step
+then takes one round of entropy sums, so p variables take p rounds.
+
+On one table rounds cost nothing and work does: with `lazily=True` a candidate's pairs are asked for only while it may
+still be the source. The charges of the others are lower bounds that already exceed the winner's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.methods.gaussianity import entropy_distance_from_gaussian
+from fedrcd.methods.skeleton import Evidence, Marginals
+from fedrcd.protocol.questions import EntropyQuestion, Rounds, ask, residual_map
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.entropy_sums import EntropySums
+from fedrcd.typing import IntMatrix, Matrix, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Entropies:
+    """Evidence is the charge of each candidate, shape (number of candidates,)."""
+
+    lazily: bool = False
+
+    def start(self, setting: Setting) -> Rounds[tuple[Evidence[Vector], Marginals]]:
+        """Ask for the covariance, then for the entropies of the variables themselves."""
+        everything, marginals = yield from ask_pairs(setting, 2, "plug-in")
+        residuals = standardised_residuals(setting, marginals, ())
+        singles, charges = yield from self._charge(setting, residuals, np.zeros(len(setting.variables)))
+        marginals = replace(marginals, distance=entropy_distance_from_gaussian(singles))
+        return Evidence(everything.variables, charges), marginals
+
+    def remove(
+        self, setting: Setting, marginals: Marginals, evidence: Evidence[Vector], sources: tuple[int, ...]
+    ) -> Rounds[Evidence[Vector]]:
+        """Ask for the entropies of the residuals given all sources."""
+        residuals = standardised_residuals(setting, marginals, sources)
+        earlier = dict(zip(evidence.variables, evidence.statistic, strict=True))
+        hint = np.array([earlier[variable] for variable in residuals.variables])
+        _, charges = yield from self._charge(setting, residuals, hint)
+        return Evidence(residuals.variables, charges)
+
+    def _charge(self, setting: Setting, residuals: Residuals, hint: Vector) -> Rounds[tuple[EntropySums, Vector]]:
+        """Entropy sums of the residuals themselves, and the charge of each."""
+        if self.lazily:
+            return _charge_lazily(setting, residuals, hint)
+        return _charge_all(setting, residuals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals:
+    """A map to standardised residuals u = R z - offset, and their correlations."""
+
+    variables: tuple[int, ...]
+    R: Matrix
+    offset: Vector
+    rho: Matrix
+
+    def question(self, setting: Setting, pairs: IntMatrix, *, singles: bool) -> EntropyQuestion:
+        """Ask for the entropy sums of some pair residuals, and of the residuals themselves."""
+        rho = self.rho[pairs[:, 0], pairs[:, 1]]
+        return EntropyQuestion(setting.variables, setting.frame, self.R, self.offset, pairs, rho, singles)
+
+
+def standardised_residuals(setting: Setting, marginals: Marginals, sources: tuple[int, ...]) -> Residuals:
+    """The residuals of all other variables given `sources`, from pooled first and second moments."""
+    frame = setting.frame
+    S = marginals.cov / np.outer(frame.scale, frame.scale)
+    R, rest = residual_map(S, sources)
+    cov = R @ S @ R.T
+    sd = np.sqrt(np.diagonal(cov))
+    R = R / sd[:, None]
+    offset = R @ ((marginals.mean - frame.centre) / frame.scale)
+    return Residuals(rest, R, offset, cov / np.outer(sd, sd))
+
+
+def _charge_all(setting: Setting, residuals: Residuals) -> Rounds[tuple[EntropySums, Vector]]:
+    """Charges from all ordered pairs, in one round."""
+    u = len(residuals.variables)
+    pairs = np.argwhere(~np.eye(u, dtype=bool))
+    sums = yield from ask(residuals.question(setting, pairs, singles=True))
+    entropy = sums.entropy()
+    H, H_pair = entropy[:u], np.zeros((u, u))
+    H_pair[pairs[:, 0], pairs[:, 1]] = entropy[u:]
+    D = H[None, :] + H_pair - H[:, None] - H_pair.T
+    return sums.first(u), (np.minimum(D, 0) ** 2).sum(axis=1)
+
+
+def _charge_lazily(setting: Setting, residuals: Residuals, hint: Vector) -> Rounds[tuple[EntropySums, Vector]]:
+    """Charges that are complete for every candidate that could be the source, lower bounds for the others.
+
+    The candidate with the least charge so far is completed first; among equals the one with the least charge at the
+    step before (`hint`), then the one with the least entropy.
+    """
+    u = len(residuals.variables)
+    none = np.empty((0, 2), dtype=np.int64)
+    singles = yield from ask(residuals.question(setting, none, singles=True))
+    H = singles.entropy()
+    charges, known = np.zeros(u), np.eye(u, dtype=bool)
+    while True:
+        complete = known.all(axis=1)
+        least = charges[complete].min(initial=np.inf)
+        open_candidates = np.flatnonzero(~complete & (charges <= least))
+        if len(open_candidates) == 0:
+            return singles, charges
+        i = min(open_candidates, key=lambda k: (charges[k], hint[k], H[k]))
+        others = np.flatnonzero(~known[i])
+        given = np.stack([np.full(len(others), i), others], axis=1)
+        pairs = np.concatenate([given, given[:, ::-1]])
+        sums = yield from ask(residuals.question(setting, pairs, singles=False))
+        of_i, of_others = sums.entropy().reshape(2, -1)
+        D = H[others] + of_i - H[i] - of_others
+        charges[i] += (np.minimum(D, 0) ** 2).sum()
+        charges[others] += np.minimum(-D, 0) ** 2
+        known[i, others] = known[others, i] = True

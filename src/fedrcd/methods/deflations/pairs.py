@@ -1,0 +1,25 @@
+"""The first round that all pair methods share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedrcd.methods.gaussianity import distance_from_gaussian
+from fedrcd.methods.skeleton import Evidence, Marginals
+from fedrcd.protocol.questions import PairQuestion, Rounds, ask
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
+
+
+def ask_pairs(setting: Setting, order: int, estimator: Estimator) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
+    """Pooled cumulants of all variables up to an order, and what later steps need of them."""
+    sums = yield from ask(PairQuestion(setting.variables, setting.frame, order))
+    cumulants = pair_cumulants(sums, setting.frame, estimator)
+    mean = np.diagonal(np.broadcast_to(sums.at(1, 0) / sums.count, cumulants.cov.shape))
+    marginals = Marginals(
+        rows=int(cumulants.count.min()),
+        mean=setting.frame.centre + setting.frame.scale * mean,
+        cov=cumulants.cov,
+        distance=distance_from_gaussian(cumulants),
+    )
+    return Evidence(tuple(range(cumulants.p)), cumulants), marginals

@@ -1,0 +1,41 @@
+"""Deflation at the sites: every step asks for fresh sums of least-squares residuals (X, HC)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.methods.skeleton import Evidence, Marginals
+from fedrcd.protocol.questions import PairQuestion, Rounds, ask, residual_map
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
+
+
+@dataclass(frozen=True, slots=True)
+class SiteResiduals:
+    """The question carries the residual map, so nothing accumulates at the sites and no error compounds."""
+
+    order: int
+    estimator: Estimator = "plug-in"
+
+    def start(self, setting: Setting) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
+        """Ask for pair sums of the variables themselves."""
+        return ask_pairs(setting, self.order, self.estimator)
+
+    def remove(
+        self,
+        setting: Setting,
+        marginals: Marginals,
+        evidence: Evidence[PairCumulants],  # noqa: ARG002
+        sources: tuple[int, ...],
+    ) -> Rounds[Evidence[PairCumulants]]:
+        """Ask for pair sums of the residuals given all sources [P, Algorithm 1, lines 17-19]."""
+        scale = setting.frame.scale
+        R, rest = residual_map(marginals.cov / np.outer(scale, scale), sources)
+        sums = yield from ask(PairQuestion(setting.variables, setting.frame, self.order, R))
+        kept = list(rest)
+        frame = Frame(setting.frame.centre[kept], scale[kept])
+        return Evidence(rest, pair_cumulants(sums, frame, self.estimator))

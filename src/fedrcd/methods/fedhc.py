@@ -1,0 +1,24 @@
+"""FedHC: the third-order counterpart of FedRCD-NI."""
+
+from __future__ import annotations
+
+from fedrcd.methods.deflations.none import NoDeflation
+from fedrcd.methods.registry import register
+from fedrcd.methods.scores.tau import tau3
+from fedrcd.methods.skeleton import Parts
+from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
+
+
+@register(
+    "fedhc",
+    score="tau3",
+    deflation="none",
+    rounds="1",
+    payload="p^2",
+    coverage="pairs",
+    scale_free=False,
+    erasable=True,
+)
+def fedhc(*, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
+    """Third-order scores, sorted once; one round [P, Section 2.3]."""
+    return Parts(tau3, NoDeflation(order=3, estimator=estimator))

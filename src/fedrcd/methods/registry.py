@@ -1,0 +1,91 @@
+"""Where methods are found by name: the command line, the tests and the documentation all look here."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from fedrcd.errors import ConfigError
+from fedrcd.methods.skeleton import Parts
+
+Recipe: TypeAlias = Callable[..., Parts[Any]]
+"""A function of a method's options (all keyword-only) that returns its parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What a user wants to know of a method before choosing it."""
+
+    name: str
+    score: str
+    deflation: str
+    rounds: str
+    payload: str
+    coverage: str
+    scale_free: bool
+    erasable: bool
+    counterpart: str = ""
+    """For a method that works on one table: the one that gives the same order from sums over sites."""
+    recipe: Recipe
+
+    @property
+    def one_table(self) -> bool:
+        """Whether the method needs all rows in one table."""
+        return bool(self.counterpart)
+
+    @property
+    def summary(self) -> str:
+        """First line of the recipe's docstring."""
+        return inspect.getdoc(self.recipe).split("\n")[0]  # type: ignore[union-attr]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of this method alone, with their defaults."""
+        return {name: p.default for name, p in inspect.signature(self.recipe).parameters.items()}
+
+    def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """All options of the method with the given ones set; unknown ones are errors."""
+        allowed = {**COMMON_OPTIONS, **self.options}
+        for option in options:
+            if option not in allowed:
+                raise ConfigError(f"{self.name} has no option {option!r}; its options: {', '.join(allowed)}")
+        return {**allowed, **options}
+
+
+METHODS: dict[str, Card] = {}
+
+COMMON_OPTIONS: dict[str, Any] = {"weights": "adaptive-lasso", "penalty": 0.01}
+"""Options that every method takes."""
+
+
+def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:
+    """Make a recipe known under a name; the other arguments are fields of its `Card`."""
+
+    def enter(recipe: Recipe) -> Recipe:
+        METHODS[name] = Card(name=name, recipe=recipe, **card)
+        return recipe
+
+    return enter
+
+
+def find(name: str) -> Card:
+    """The card of a method; an unknown name is answered with the nearest ones."""
+    if name not in METHODS:
+        near = difflib.get_close_matches(name.lower(), METHODS, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known methods: {', '.join(METHODS)}"
+        raise ConfigError(f"there is no method {name!r}; {hint}")
+    return METHODS[name]
+
+
+def build(name: str, **options: Any) -> Parts[Any]:
+    """A method with its options set; unknown options are errors."""
+    card = find(name)
+    settings = card.resolve(options)
+    parts = card.recipe(**{option: settings[option] for option in card.options})
+    weights = replace(
+        parts.weights, selection=settings["weights"], penalty=settings["penalty"], correlation=card.scale_free
+    )
+    return replace(parts, weights=weights)

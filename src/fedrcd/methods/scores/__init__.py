@@ -1,0 +1,1 @@
+"""Scores: how much each remaining variable looks like a source. One file each; higher is better."""

@@ -1,0 +1,127 @@
+"""The one algorithm behind every method: score, take the source, deflate, until one is left [P, Algorithm 1].
+
+A method is a choice of parts: a *score* says how much each remaining variable looks like a source, a *deflation* says
+what is known about the remaining variables once a source is taken out, and *weights* recover the effects along the
+order. Parts talk to sites only by yielding questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from fedrcd.methods.regularity import require_regular
+from fedrcd.methods.weights import Weights
+from fedrcd.protocol.questions import Rounds
+from fedrcd.protocol.transport import Setting
+from fedrcd.typing import IntVector, Matrix, Vector
+
+T = TypeVar("T")
+Score = Callable[[T], Vector]
+"""How much each variable of a statistic looks like a source, higher is better; shape (number of variables,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Generic[T]):
+    """A statistic of some of the variables: which these are, and what is known of them."""
+
+    variables: tuple[int, ...]
+    statistic: T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Marginals:
+    """What every method's first round tells besides its statistic, all in the units of the data."""
+
+    rows: int
+    mean: Vector
+    cov: Matrix
+    distance: Vector
+    """How far each variable is from Gaussian, in standard errors."""
+
+
+class Deflation(Protocol[T]):
+    """Where the evidence of each step comes from."""
+
+    def start(self, setting: Setting) -> Rounds[tuple[Evidence[T], Marginals]]:
+        """Evidence about all variables, before any source is taken out."""
+        ...
+
+    def remove(
+        self, setting: Setting, marginals: Marginals, evidence: Evidence[T], sources: tuple[int, ...]
+    ) -> Rounds[Evidence[T]]:
+        """Evidence after the last of `sources` is taken out too; `evidence` is that of the step before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One decision: the candidates, their scores, the one chosen and by how much it beat the runner-up."""
+
+    candidates: tuple[int, ...]
+    scores: Vector
+    chosen: int
+    margin: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """What a method returns: the order (roots first), the effects B[i, j] of j on i, and how it got there."""
+
+    order: IntVector
+    B: Matrix
+    steps: tuple[Step, ...]
+    marginals: Marginals
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Generic[T]):
+    """A method as a choice of parts."""
+
+    score: Score[T]
+    deflation: Deflation[T]
+    weights: Weights = Weights()  # noqa: RUF009 - a frozen value
+
+    def rounds(self, setting: Setting) -> Rounds[Estimate]:
+        """The conversation of this method with a federation."""
+        evidence, marginals = yield from self.deflation.start(setting)
+        require_regular(marginals, setting.variables)
+        steps = yield from self._take_sources(setting, marginals, evidence)
+        last = set(range(len(setting.variables))) - {step.chosen for step in steps}
+        order = np.array([*(step.chosen for step in steps), *last], dtype=np.int64)
+        B = self.weights.along(order, marginals.cov, marginals.rows)
+        return Estimate(order, B, tuple(steps), marginals)
+
+    def _take_sources(self, setting: Setting, marginals: Marginals, evidence: Evidence[T]) -> Rounds[list[Step]]:
+        """Take one source after the other until one variable is left."""
+        p = len(setting.variables)
+        steps: list[Step] = []
+        scores = self.score(evidence.statistic)
+        while True:
+            taken = tuple(step.chosen for step in steps)
+            steps.append(choose(evidence.variables, scores, taken))
+            if len(steps) == p - 1:
+                return steps
+            before = evidence
+            sources = (*taken, steps[-1].chosen)
+            evidence = yield from self.deflation.remove(setting, marginals, evidence, sources)
+            if evidence is not before:
+                scores = self.score(evidence.statistic)
+
+
+def choose(variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...]) -> Step:
+    """The best candidate not yet taken; the variable that stands first wins a tie."""
+    kept = [k for k, variable in enumerate(variables) if variable not in taken]
+    candidates, of_candidates = tuple(variables[k] for k in kept), scores[kept]
+    best = int(np.argmax(of_candidates))
+    runner_up = np.max(np.delete(of_candidates, best))
+    return Step(candidates, of_candidates, candidates[best], float(of_candidates[best] - runner_up))
+
+
+def local(value: Any) -> Rounds[Any]:
+    """A conversation that asks nothing and returns `value`."""
+    yield from ()
+    return value
