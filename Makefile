@@ -1,2 +1,78 @@
-lock:
-	uv pip compile
+# One line of help per target; `make` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-reference demo test check test-reference test-pythons fmt verify bench bench-accuracy lock clean
+
+# The newest supported interpreter that is here and can make virtual environments; override with PYTHON=...
+PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
+# The reference packages do not install on 3.13.
+REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done)
+PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+
+help: ## list what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+# environment(directory, interpreter, lock file): pinned and hashed packages, then this package without its dependencies
+define environment
+	@echo "setting up $(1) with $$($(2) --version) from $(3) ..."
+	@$(2) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fedrcd needs Python 3.11 or later; set PYTHON=..."; exit 1; }
+	@$(2) -m venv $(1)
+	@$(1)/bin/python $(PIP_INSTALL) --require-hashes --requirement $(3)
+	@$(1)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+endef
+
+setup: .venv/ready ## make the virtual environment .venv
+.venv/ready: requirements/dev.txt pyproject.toml
+	$(call environment,.venv,$(PYTHON),$<)
+
+setup-reference: .venv-reference/ready ## make .venv-reference with lingam and CausalDisco, to compare with
+.venv-reference/ready: requirements/reference.txt pyproject.toml
+	$(call environment,.venv-reference,$(REFERENCE_PYTHON),$<)
+
+demo: setup ## find the causal order behind three hospitals' tables, without pooling their rows
+	@echo "three hospitals, one causal order, no row leaves its table:"
+	.venv/bin/fedrcd example hospitals --out demo
+	.venv/bin/fedrcd discover demo/hospital_a.csv demo/hospital_b.csv demo/hospital_c.csv --out demo/result.json
+
+test: setup check ## set up, check and test everything (what CI runs)
+	@echo "running the tests ..."
+	@.venv/bin/python -m pytest -m "not reference"
+	@$(MAKE) --no-print-directory test-reference test-pythons
+
+check: setup ## formatting, lint, types, layers
+	@echo "checking format, lint, types and layers ..."
+	@.venv/bin/ruff format --check --quiet . && .venv/bin/ruff check --quiet .
+	@.venv/bin/mypy --no-error-summary
+	@.venv/bin/lint-imports --no-logo 2>/dev/null | tail -1
+
+test-reference: setup-reference ## compare with independent packages
+	@echo "comparing with lingam and CausalDisco ..."
+	@.venv-reference/bin/python -m pytest -m reference
+
+# Other interpreters that are present run the fast core of the tests; absent ones are said so.
+test-pythons: setup ## run core tests on every supported interpreter that is here
+	@for v in 3.11 3.12 3.13; do \
+	  if .venv/bin/python -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')"; then continue; fi; \
+	  if ! python$$v -c 'import ensurepip' 2>/dev/null; then echo "python$$v is not here: not tested"; continue; fi; \
+	  $(MAKE) --no-print-directory .venv-$$v/ready && \
+	  echo "testing on python$$v ..." && .venv-$$v/bin/python -m pytest -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
+	done
+.venv-%/ready: requirements/test.txt pyproject.toml
+	$(call environment,.venv-$*,python$*,$<)
+
+fmt: setup ## format the code
+	@.venv/bin/ruff format . && .venv/bin/ruff check --fix --quiet .
+
+verify: setup-reference ## the large counts behind the tests; writes docs/verification.md
+	@.venv-reference/bin/python -m tests.verification
+
+bench: setup-reference ## speed, as ratios within one run
+	@.venv-reference/bin/python -m benchmarks
+
+lock: ## renew the pinned dependencies; needs uv
+	@for extra in test dev reference; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
+
+clean: ## remove environments and caches
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo

@@ -91,7 +91,7 @@ def test_r2_is_the_share_of_variance_that_the_others_explain():
     r2 = []
     for j in range(4):
         others = np.delete(X, j, axis=1)
-        rest = X[:, j] - others @ np.linalg.lstsq(others, X[:, j])[0]
+        rest = X[:, j] - others @ np.linalg.lstsq(others, X[:, j], rcond=None)[0]
         r2.append(1 - rest.var() / X[:, j].var())
     B = acyclic_graph(5, p=4)
     assert r2_sortability(np.cov(X.T, ddof=0), B) == varsortability(np.array(r2), B)

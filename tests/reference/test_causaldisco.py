@@ -14,10 +14,8 @@ def test_sortabilities_agree_with_causaldisco(seed):
     from CausalDisco import analytics
 
     rng = np.random.default_rng(seed)
-    model = random_model(int(rng.integers(3, 15)), density=0.4, rng=rng)
+    model = random_model(int(rng.integers(5, 15)), density=0.5, rng=rng)
     X = model.sample(300, rng)
     cov = np.cov(X.T, ddof=0)
-    if not model.B.any():
-        pytest.skip("CausalDisco divides by zero on a graph without edges")
     assert varsortability(np.diag(cov), model.B) == pytest.approx(analytics.var_sortability(X, model.B.T))
     assert r2_sortability(cov, model.B) == pytest.approx(analytics.r2_sortability(X, model.B.T))

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from fedrcd.api.discovery import Discovery, name_steps
 from fedrcd.data.align import align_tables
 from fedrcd.data.table import Table, as_table
@@ -15,9 +13,8 @@ from fedrcd.errors import ConfigError, FedrcdWarning, IdentifiabilityWarning
 from fedrcd.methods.registry import Card, build, find
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.transport import InProcess, Setting, Traffic
-from fedrcd.statistics.frame import propose_frame
+from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.transport import Traffic
 
 Progress = Callable[[Traffic], None]
 
@@ -59,14 +56,16 @@ def discover(
     card, parts = find(method), build(method, **options)
     checked = read_tables(tables)
     _require_tables(card, checked, stack=stack)
-    rows = [table.values for table in checked]
-    if card.one_table and len(rows) > 1:
-        rows = [np.concatenate(rows)]
     names = checked[0].names
-    sites = [TableSite(table.source, values, names) for table, values in zip(checked, rows, strict=False)]
-    transport = InProcess(sites, Setting(names, propose_frame(rows)), progress)
+    transport = embed(
+        [table.values for table in checked],
+        names,
+        labels=[table.source for table in checked],
+        stack=card.one_table,
+        progress=progress,
+    )
     estimate = run(parts.rounds(transport.setting), transport)
-    return collect(estimate, card, names, card.resolve(options), transport.traffic, sites=len(sites))
+    return collect(estimate, card, names, card.resolve(options), transport.traffic, sites=len(transport.sites))
 
 
 def read_tables(tables: Any) -> list[Table]:
@@ -103,8 +102,8 @@ def collect(
 def _require_tables(card: Card, tables: list[Table], *, stack: bool) -> None:
     if card.one_table and len(tables) > 1 and not stack:
         raise ConfigError(
-            f"{card.name} works on one table and {len(tables)} were given; use {card.counterpart}, which gives the same "
-            "order from sums, or stack=True (--stack) where the rows may be pooled"
+            f"{card.name} works on one table and {len(tables)} were given; use {card.counterpart}, which gives the "
+            "same order from sums, or stack=True (--stack) where the rows may be pooled"
         )
 
 

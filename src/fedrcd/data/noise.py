@@ -36,8 +36,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fedrcd.data.suggest import did_you_mean
 from fedrcd.errors import ConfigError
+from fedrcd.suggest import did_you_mean
 from fedrcd.typing import Vector
 
 Cumulants: TypeAlias = tuple[float, float, float, float]

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fedrcd.data.suggest import did_you_mean
 from fedrcd.errors import ConfigError
+from fedrcd.suggest import did_you_mean
 from fedrcd.typing import IntVector
 
 Scheme: TypeAlias = Literal["iid", "unequal", "sorted"]

@@ -12,9 +12,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedrcd.data.suggest import did_you_mean
 from fedrcd.data.table import Table, check_table, from_arrow
 from fedrcd.errors import FileError
+from fedrcd.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,12 +106,15 @@ def _read_text(path: Path) -> pa.Table:
     separator = SEPARATORS[_ending(path)]
     try:
         arrow = arrow_csv.read_csv(path, parse_options=arrow_csv.ParseOptions(delimiter=separator))
+        names = arrow.column_names  # decoded here
     except OSError as error:
         raise FileError(f"cannot read {path}: {_reason(error)}") from None
     except (pa.ArrowInvalid, UnicodeDecodeError):
         raise FileError(f"cannot read {path}: {_fault_in_text(path, separator)}") from None
     if any(pa.types.is_binary(kind) for kind in arrow.schema.types):
         raise FileError(f"cannot read {path}: {NOT_UTF8}")
+    if len(names) == 1 and {";", ",", "\t"} & set(names[0]):
+        raise FileError(f"cannot read {path}: its header has no {separator!r}; columns must be separated by it")
     return arrow
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedrcd.data.suggest import did_you_mean
 from fedrcd.errors import ConfigError
+from fedrcd.suggest import did_you_mean
 from fedrcd.typing import BoolMatrix
 
 TOPOLOGIES: tuple[str, ...] = (

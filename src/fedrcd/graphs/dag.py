@@ -118,7 +118,5 @@ def total_effects(B: Matrix) -> Matrix:
     along = np.ix_(order, order)
     identity = np.eye(len(order))
     effects = np.empty_like(identity)
-    effects[along] = (
-        solve_triangular(identity - B[along], identity, lower=True, unit_diagonal=True) - identity
-    )
+    effects[along] = solve_triangular(identity - B[along], identity, lower=True, unit_diagonal=True) - identity
     return effects

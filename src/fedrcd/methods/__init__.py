@@ -3,11 +3,7 @@
 Importing this package registers every method; a new one is a module beside these, named in the list below.
 """
 
-from fedrcd.methods import (  # noqa: F401 - imported to be registered, in the order tables show them
-    direct_lingam,
-    fedhc,
-    fedishc,
-    fedrcd_def,
-    fedrcd_ni,
-    fedrcd_x,
-)
+from importlib import import_module
+
+for _module in ("fedrcd_x", "fedrcd_ni", "fedrcd_def", "fedhc", "fedishc", "direct_lingam"):  # as tables show them
+    import_module(f"fedrcd.methods.{_module}")

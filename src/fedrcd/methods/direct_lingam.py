@@ -11,7 +11,7 @@ from fedrcd.typing import Vector
 CARD = {
     "score": "pairwise entropies",
     "deflation": "site residuals",
-    "coverage": "one site with all columns",
+    "coverage": "all columns",
     "scale_free": True,
     "erasable": False,
 }

@@ -11,7 +11,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 CARD = {
     "score": "tau4",
     "deflation": "site residuals",
-    "coverage": "one site with all columns",
+    "coverage": "all columns",
     "scale_free": False,
     "erasable": False,
 }

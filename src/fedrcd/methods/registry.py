@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any, TypeAlias
 
 from fedrcd.errors import ConfigError
 from fedrcd.methods.skeleton import Parts
+from fedrcd.suggest import did_you_mean
 
 Recipe: TypeAlias = Callable[..., Parts[Any]]
 """A function of a method's options (all keyword-only) that returns its parts."""
@@ -74,9 +74,8 @@ def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:
 def find(name: str) -> Card:
     """The card of a method; an unknown name is answered with the nearest ones."""
     if name not in METHODS:
-        near = difflib.get_close_matches(name.lower(), METHODS, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known methods: {', '.join(METHODS)}"
-        raise ConfigError(f"there is no method {name!r}; {hint}")
+        hint = did_you_mean(name.lower(), METHODS) or f"; the methods are {', '.join(METHODS)}"
+        raise ConfigError(f"there is no method {name!r}{hint}")
     return METHODS[name]
 
 

@@ -6,7 +6,8 @@ For each variable j with predecessors P the adaptive lasso minimises
 
 and what it keeps is fitted again by least squares. `adaptive-lasso` has the paper's fixed
 :math:`\lambda = 0.01\bar\sigma` with :math:`\bar\sigma` the mean standard deviation; `bic` chooses
-:math:`\lambda` per variable on standardised data, as `lingam` does. `correlation=True` solves the first on the correlation matrix, so that the edges do not depend on units.
+:math:`\lambda` per variable on standardised data, as `lingam` does. `correlation=True` solves the first
+on the correlation matrix, so that the edges do not depend on units.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The command line: parse, call the API, show the result. One module per command."""

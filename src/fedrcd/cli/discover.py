@@ -1,0 +1,103 @@
+"""`fedrcd discover`: from tables to a causal order."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedrcd.cli.patience import patience
+from fedrcd.errors import ConfigError, FedrcdWarning, FileError
+
+if TYPE_CHECKING:
+    from fedrcd.api.discovery import Discovery
+
+WRITERS = {
+    ".json": lambda found: found.to_json() + "\n",
+    ".dot": lambda found: found.to_dot(),
+    ".gml": lambda found: found.to_gml(),
+    ".csv": lambda found: found.adjacency.to_csv(index_label="effect of column on row"),
+}
+
+
+def discover(
+    files: Annotated[list[Path], typer.Argument(help="One CSV or Parquet table per site.", show_default=False)],
+    method: Annotated[str, typer.Option(help="Name of a method; see `fedrcd methods`.")] = "fedrcd-x",
+    out: Annotated[
+        list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
+    ] = None,
+    weights: Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic or none.")] = "adaptive-lasso",
+    penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
+    ] = None,
+    stack: Annotated[bool, typer.Option(help="Let a method for one table stack several.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Find the causal order and the effects behind tables, one per site, from sums over their rows."""
+    from fedrcd.api.discover import discover as find_order
+
+    targets = out or []
+    for target in targets:
+        if target.suffix not in WRITERS:
+            raise ConfigError(f"--out {target}: the ending must be one of {', '.join(WRITERS)}")
+    with patience("reading tables") as sign, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
+        found = find_order(
+            list(files),
+            method,
+            stack=stack,
+            progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
+            weights=weights,
+            penalty=penalty,
+            **dict(_parse(text) for text in option or []),
+        )
+    for target in targets:
+        try:
+            target.write_text(WRITERS[target.suffix](found), encoding="utf-8")
+        except OSError as problem:
+            raise FileError(f"cannot write {target}: {problem.strerror}") from None
+    if json:
+        print(found.to_json())
+    else:
+        show(found)
+        for target in targets:
+            print(f"written: {target}")
+
+
+def _parse(text: str) -> tuple[str, Any]:
+    """A NAME=VALUE pair; numbers become numbers."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--option {text}: must be NAME=VALUE")
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
+
+
+def show(found: Discovery) -> None:
+    """Print a discovery for people: order, edges, costs, notes."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    sites = f"{found.sites} site{'s' * (found.sites != 1)}"
+    rounds = f"{found.rounds} round{'s' * (found.rounds != 1)}"
+    console.print(
+        f"[bold]{found.method}[/bold]: {found.rows:,} rows at {sites}, {rounds}, "
+        f"{found.bytes_sent / found.sites:,.0f} bytes per site"
+    )
+    console.print("[bold]order[/bold]  " + escape(" > ".join(found.order)))
+    table = Table("cause", "effect", "weight", title="effects, strongest first", title_justify="left")
+    table.columns[2].justify = "right"
+    for edge in found.edges():
+        table.add_row(escape(edge.cause), escape(edge.effect), f"{edge.weight:+.4g}")
+    console.print(table)
+    for note in found.notes:
+        console.print("[yellow]note[/yellow]   " + escape(note))

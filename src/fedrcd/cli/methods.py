@@ -1,0 +1,39 @@
+"""`fedrcd methods`: what there is to choose from."""
+
+from __future__ import annotations
+
+import json as json_text
+from typing import Annotated
+
+import typer
+
+
+def methods(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """List the methods: rounds, payload, what the sites must cover, whether the scale matters, erasure."""
+    from fedrcd.methods.registry import COMMON_OPTIONS, METHODS
+
+    if json:
+        rows = [
+            {
+                **{name: getattr(card, name) for name in card.__dataclass_fields__ if name != "recipe"},
+                "summary": card.summary,
+                "options": {**COMMON_OPTIONS, **card.options},
+            }
+            for card in METHODS.values()
+        ]
+        print(json_text.dumps(rows, indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("method", "rounds", "payload", "needs", "scale-free", "erasable", box=None, pad_edge=False)
+    for card in METHODS.values():
+        needs = "one table" if card.one_table else card.coverage
+        marks = ["yes" if mark else "no" for mark in (card.scale_free, card.erasable)]
+        table.add_row(card.name, card.rounds, card.payload, needs, *marks)
+    Console().print(table)
+    print(
+        "\npayload: numbers per site and round, order of magnitude\n"
+        "needs: pairs = every pair of columns at some site; all columns = one site with all columns\n"
+        "scores, deflations and options: fedrcd methods --json"
+    )

@@ -1,0 +1,1 @@
+"""Simulation studies: grids of data settings and methods, and what they measure."""
