@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol
 
@@ -14,8 +17,19 @@ from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import Question, S
 from fedrcd.typing import Matrix
 
-ROWS_AT_ONCE = 2048
-"""Rows per block. Fixed, so that sums of the same rows have the same bits in every run."""
+ROWS_PER_PIECE = 4096
+"""Rows whose sums are taken by one thread, then added in order: the bits do not depend on how many threads there are."""
+
+ROWS_AT_ONCE = 1024
+"""Rows of a piece that are in work at a time."""
+
+
+def available_threads() -> int:
+    """Processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not every system can tell
+        return os.cpu_count() or 1
 
 
 class Site(Protocol):
@@ -38,30 +52,62 @@ class TableSite:
     name: str
     rows: Matrix
     columns: tuple[str, ...]
+    threads: int = field(default_factory=available_threads)
 
     def answer(self, question: Question[S]) -> S:
         """The statistic asked for, of this site's rows."""
         missing = [name for name in question.variables if name not in self.columns]
         if missing:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
-        with _blas().limit(limits=1, user_api="blas"):
-            return question.answer(self._blocks(question))
-
-    def _blocks(self, question: Question[S]) -> Iterator[Matrix]:
-        """Rows in the question's frame and variable order, block by block; each block reuses one buffer."""
         chosen = [self.columns.index(name) for name in question.variables]
+
+        def sums_of_piece(first: int) -> S:
+            return question.answer(self._blocks(question, chosen, first))
+
+        with _blas().limit(limits=1, user_api="blas"):
+            return _sum_in_order(sums_of_piece, range(0, max(len(self.rows), 1), ROWS_PER_PIECE), self.threads)
+
+    def _blocks(self, question: Question[S], chosen: list[int], first: int) -> Iterator[Matrix]:
+        """The rows of one piece in the question's frame and variable order; every block reuses one buffer."""
         in_order = chosen == list(range(len(self.columns)))
-        buffer = np.empty((ROWS_AT_ONCE, len(chosen)))
-        for first in range(0, len(self.rows), ROWS_AT_ONCE):
-            rows = self.rows[first : first + ROWS_AT_ONCE]
+        piece = self.rows[first : first + ROWS_PER_PIECE]
+        buffer = np.empty((min(ROWS_AT_ONCE, len(piece)), len(chosen)))
+        for start in range(0, len(piece), ROWS_AT_ONCE):
+            rows = piece[start : start + ROWS_AT_ONCE]
             yield question.frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
+
+
+def _sum_in_order(sums_of: Callable[[int], S], pieces: range, threads: int) -> S:
+    """Sum of all pieces, added in order; threads work at most a few pieces ahead."""
+    if threads == 1 or len(pieces) == 1:
+        return _add_up(map(sums_of, pieces))
+    with ThreadPoolExecutor(threads) as pool:
+        return _add_up(_ahead(pool, sums_of, pieces, 2 * threads))
+
+
+def _ahead(pool: ThreadPoolExecutor, sums_of: Callable[[int], S], pieces: range, ahead: int) -> Iterator[S]:
+    """Results in order, with a bounded number of pieces waiting."""
+    waiting: deque[Future[S]] = deque()
+    for piece in pieces:
+        waiting.append(pool.submit(sums_of, piece))
+        if len(waiting) > ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _add_up(parts: Iterator[S]) -> S:
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
 
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Handle on the BLAS library.
+    """Handle on the BLAS library, whose own threads are switched off while a site sums.
 
-    Its own threads are switched off while a site sums: blocks are too small to share out, the threads of a busy
-    machine wait for each other many times as long as the product takes, and one thread always gives the same bits.
+    Blocks are too small for BLAS to share out: on a busy machine its threads wait for each other many times as long
+    as a product takes.
     """
     return ThreadpoolController()

@@ -1,0 +1,1 @@
+"""Tests of fedrcd; `python -m tests.verification` runs the large counts behind them."""

@@ -1,0 +1,6 @@
+"""Settings for every test: hypothesis repeats the same examples and never judges a noisy machine's clock."""
+
+from hypothesis import settings
+
+settings.register_profile("fedrcd", deadline=None, derandomize=True)
+settings.load_profile("fedrcd")

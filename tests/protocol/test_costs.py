@@ -1,0 +1,53 @@
+"""What each method's conversation costs: rounds, and bytes to the last number."""
+
+import numpy as np
+import pytest
+
+from fedrcd.data import random_model
+from fedrcd.data.names import default_names
+from fedrcd.methods.registry import build
+from fedrcd.protocol.driver import run
+from fedrcd.protocol.embedded import embed
+
+P, SITES = 6, 3
+
+
+def pair_numbers(p, order):
+    """Numbers in pair sums of complete rows: one count, a power of each variable per order, products of pairs."""
+    products = {2: 1 / 2, 3: 1 / 2 + 1, 4: 1 / 2 + 1 + 1 + 1 / 2}
+    return int(1 + order * p + products[order] * p * (p - 1))
+
+
+def entropy_numbers(u):
+    """Numbers in the entropy sums of u variables and all their ordered pairs."""
+    return 1 + 2 * (u + u * (u - 1))
+
+
+ONE_ROUND_OF_FOUR = (1, pair_numbers(P, 4))
+COSTS = {
+    "fedhc": (1, pair_numbers(P, 3)),
+    "fedishc": (1, pair_numbers(P, 3)),
+    "fedishc-tau4": ONE_ROUND_OF_FOUR,
+    "fedrcd-ni": ONE_ROUND_OF_FOUR,
+    "fedrcd-def": ONE_ROUND_OF_FOUR,
+    "fedrcd-x": (P - 1, sum(pair_numbers(u, 4) for u in range(2, P + 1))),
+    "fed-direct": (P, pair_numbers(P, 2) + sum(entropy_numbers(u) for u in range(2, P + 1))),
+}
+
+
+def traffic_of(method):
+    model = random_model(P, noise="exponential", rng=np.random.default_rng(0))
+    X = model.sample(300, np.random.default_rng(1))
+    transport = embed(np.split(X, [50, 200]), default_names(P))
+    run(build(method).rounds(transport.setting), transport)
+    return transport.traffic
+
+
+@pytest.mark.parametrize("method", COSTS)
+def test_a_method_takes_the_rounds_it_promises(method):
+    assert traffic_of(method).rounds == COSTS[method][0]
+
+
+@pytest.mark.parametrize("method", COSTS)
+def test_a_method_sends_what_it_promises(method):
+    assert traffic_of(method).bytes_sent == 8 * SITES * COSTS[method][1]
