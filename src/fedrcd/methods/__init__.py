@@ -5,5 +5,14 @@ Importing this package registers every method; a new one is a module beside thes
 
 from importlib import import_module
 
-for _module in ("fedrcd_x", "fedrcd_ni", "fedrcd_def", "fedhc", "fedishc", "direct_lingam"):  # as tables show them
+for _module in (
+    "fedrcd_s",
+    "fedrcd_t",
+    "fedrcd_x",
+    "fedrcd_ni",
+    "fedrcd_def",
+    "fedhc",
+    "fedishc",
+    "direct_lingam",
+):  # as tables show them
     import_module(f"fedrcd.methods.{_module}")

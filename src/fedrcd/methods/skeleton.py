@@ -83,6 +83,8 @@ class Parts(Generic[T]):
 
     score: Score[T]
     deflation: Deflation[T]
+    refine: Callable[[T, IntVector], IntVector] | None = None
+    """Improves the order that the sources give, from the evidence about all variables."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
 
     def rounds(self, setting: Setting) -> Rounds[Estimate]:
@@ -92,6 +94,8 @@ class Parts(Generic[T]):
         steps = yield from self._take_sources(setting, marginals, evidence)
         last = set(range(len(setting.variables))) - {step.chosen for step in steps}
         order = np.array([*(step.chosen for step in steps), *last], dtype=np.int64)
+        if self.refine:
+            order = self.refine(evidence.statistic, order)
         B = self.weights.along(order, marginals.cov, marginals.rows)
         return Estimate(order, B, tuple(steps), marginals)
 

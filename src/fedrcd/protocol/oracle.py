@@ -9,13 +9,18 @@ then is the method's own limit, not sampling error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from fedrcd.errors import ProtocolError
-from fedrcd.protocol.questions import PairQuestion, Question, S
-from fedrcd.protocol.transport import Setting, Traffic
+from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
+from fedrcd.protocol.transport import BYTES_PER_NUMBER, Setting, Traffic
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power
+from fedrcd.statistics.tensor_cumulants import products_of_covariances
+from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.typing import Matrix, Vector
 
 ORACLE_ROWS = 2**40
@@ -35,23 +40,55 @@ class Oracle:
 
     def pool(self, question: Question[S]) -> S:
         """The statistic asked for, in the population."""
-        if not isinstance(question, PairQuestion):
+        answer: Any
+        if isinstance(question, PairQuestion):
+            answer = self._pair_sums(question)
+        elif isinstance(question, TensorQuestion):
+            answer = self._tensor_sums(question)
+        else:
             raise ProtocolError(
                 f"the population oracle knows cumulants only and cannot answer a {type(question).__name__}"
             )
-        answer = self._pair_sums(question)
         self.traffic.rounds += 1
-        self.traffic.bytes_sent += 8 * answer.numbers
+        self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
         return answer
 
     def _pair_sums(self, question: PairQuestion) -> PairSums:
-        chosen = [self.setting.variables.index(name) for name in question.variables]
-        A = self.mixing[chosen] / question.frame.scale[:, None]
+        A = self._mixing_in_frame(question.variables, question.frame)
         if question.residuals is not None:
             A = question.residuals @ A
         moments = _moments(A, self.variance, self.third, self.fourth)
         sums: dict[Power, Matrix] = {power: ORACLE_ROWS * moments[power] for power in POWERS[question.order]}
         return PairSums(question.order, np.full((1, 1), ORACLE_ROWS, dtype=np.int64), sums)
+
+    def _tensor_sums(self, question: TensorQuestion) -> TensorSums:
+        A = self._mixing_in_frame(question.variables, question.frame)
+        moments = _tensor_moments(A, self.variance, self.third, self.fourth)
+        return TensorSums.from_moments(len(A), ORACLE_ROWS * moments)
+
+    def _mixing_in_frame(self, variables: tuple[str, ...], frame: Frame) -> Matrix:
+        chosen = [self.setting.variables.index(name) for name in variables]
+        scaled: Matrix = self.mixing[chosen] / frame.scale[:, None]
+        return scaled
+
+
+def _tensor_moments(A: Matrix, variance: Vector, third: Vector, fourth: Vector) -> Matrix:
+    """Moments of all pairs of pairs of (1, A e), as `TensorSums.moments` holds sums."""
+    p = len(A)
+    index, inner = pair_index(p + 1), pair_index(p)
+    cov = (A * variance) @ A.T
+    products = A[inner.first] * A[inner.second]
+    m3 = (products * third) @ A.T
+    m4 = (products * fourth) @ products.T + products_of_covariances(cov)
+    one, pairs = index.number[0], index.number[1:, 1:][np.triu_indices(p)]
+    matrix = np.zeros((index.size, index.size))
+    matrix[0, 0] = 1.0
+    matrix[0, pairs] = matrix[pairs, 0] = inner.gather(cov)
+    matrix[np.ix_(one[1:], one[1:])] = cov
+    matrix[np.ix_(pairs, one[1:])] = m3
+    matrix[np.ix_(one[1:], pairs)] = m3.T
+    matrix[np.ix_(pairs, pairs)] = m4
+    return matrix
 
 
 def _moments(A: Matrix, variance: Vector, third: Vector, fourth: Vector) -> dict[Power, Matrix]:

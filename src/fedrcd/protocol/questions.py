@@ -16,6 +16,7 @@ import numpy as np
 from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums, pair_sums
+from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 
@@ -83,6 +84,18 @@ class PairQuestion:
             return pair_sums(blocks, len(self.variables), self.order)
         R = self.residuals.T
         return pair_sums((z @ R for z in blocks), R.shape[1], self.order)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorQuestion:
+    """Asks for the sums of all products of up to four variables."""
+
+    variables: tuple[str, ...]
+    frame: Frame
+
+    def answer(self, blocks: Iterable[Matrix]) -> TensorSums:
+        """Tensor sums of the rows."""
+        return tensor_sums(blocks, len(self.variables))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from fedrcd.protocol.questions import Question, S
 from fedrcd.typing import Matrix
 
 ROWS_PER_PIECE = 4096
-"""Rows whose sums are taken by one thread, then added in order: the bits do not depend on how many threads there are."""
+"""Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
 
 ROWS_AT_ONCE = 1024
 """Rows of a piece that are in work at a time."""

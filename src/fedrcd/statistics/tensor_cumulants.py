@@ -1,7 +1,7 @@
 r"""Cumulant tensors of order 2, 3 and 4, and their exact change when variables are replaced by residuals.
 
-A symmetric tensor of order 4 is kept as a symmetric matrix over pairs, one of order 3 as a matrix of pairs by variables.
-Cumulants are multilinear: replacing :math:`x_j` by :math:`x_j - b_j x_s` changes the row of a pair (i, j) to
+A symmetric tensor of order 4 is kept as a symmetric matrix over pairs, one of order 3 as a matrix of pairs by
+variables. Cumulants are multilinear: replacing :math:`x_j` by :math:`x_j - b_j x_s` changes the row of a pair (i, j) to
 
 .. math:: G_{ij} - b_j G_{is} - b_i G_{sj} + b_i b_j G_{ss},
 
@@ -108,7 +108,7 @@ def tensor_cumulants(sums: TensorSums, frame: Frame, estimator: Estimator = "plu
     if n < 4:
         raise StatisticError("cumulants of order 4 need at least 4 rows")
     mean, cov, third, fourth = _central_moments(sums)
-    products = _products_of_covariances(cov)
+    products = products_of_covariances(cov)
     if estimator == "unbiased":
         fourth *= n**2 * (n + 1) / ((n - 1) * (n - 2) * (n - 3))
         products *= n**2 / ((n - 2) * (n - 3))
@@ -141,7 +141,7 @@ def _central_moments(sums: TensorSums) -> tuple[Vector, Matrix, Matrix, Matrix]:
     return mean, cov, third, central[np.ix_(inner, inner)]
 
 
-def _products_of_covariances(cov: Matrix) -> Matrix:
+def products_of_covariances(cov: Matrix) -> Matrix:
     """Sum of the three products of covariances in which four variables can be paired, over pairs of pairs."""
     index = pair_index(len(cov))
     i, j = index.first, index.second

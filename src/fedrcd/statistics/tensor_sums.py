@@ -1,7 +1,7 @@
 r"""Sums of all products of up to four variables: the statistic of the one-round exact methods.
 
-With a constant :math:`z_0 = 1` in front, the sums of :math:`z_a z_b z_c z_d` over :math:`a \le b \le c \le d` hold every
-moment of order 0 to 4 once: C(p + 4, 4) numbers, the count among them. They are kept packed, block after block of the
+With a constant :math:`z_0 = 1` in front, the sums of :math:`z_a z_b z_c z_d` over :math:`a \le b \le c \le d` hold
+every moment of order 0 to 4 once: C(p + 4, 4) numbers, the count among them. They are kept packed, block after block of the
 second index b: the entries (a, b) x (c, d) with :math:`a \le b \le c \le d` are a matrix product of the columns
 :math:`z_a z_b` with the columns :math:`z_c z_d`, and all these products together do exactly the arithmetic the packed
 tensor needs.
@@ -44,6 +44,13 @@ class TensorSums:
     def numbers(self) -> int:
         """How many numbers travel."""
         return len(self.packed)
+
+    @classmethod
+    def from_moments(cls, p: int, matrix: Matrix) -> Self:
+        """The sums that `moments` shows as a matrix over pairs."""
+        number = pair_index(p + 1).number
+        blocks = [matrix[number[: block.second + 1, block.second], block.right].ravel() for block in _blocks(p)]
+        return cls(p, np.concatenate(blocks))
 
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""

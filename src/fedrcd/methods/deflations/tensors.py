@@ -1,0 +1,66 @@
+"""Exact deflation at the coordinator: the full cumulant tensors follow every residual (T, S)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrcd.methods.gaussianity import distance_from_gaussian
+from fedrcd.methods.skeleton import Evidence, Marginals, local
+from fedrcd.protocol.questions import Rounds, TensorQuestion, ask
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
+from fedrcd.statistics.tensor_cumulants import TensorCumulants, tensor_cumulants
+from fedrcd.typing import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """One round; evidence is what fresh sums of residuals at the sites would give, with no approximation.
+
+    Tensors are kept in standard deviations of the variables, which keeps their entries comparable; scores that depend
+    on units get the pairs back in units of the data.
+    """
+
+    estimator: Estimator = "plug-in"
+
+    def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
+        """Ask for the tensor sums once."""
+        sums = yield from ask(TensorQuestion(setting.variables, setting.frame))
+        tensors = tensor_cumulants(sums, setting.frame, self.estimator)
+        marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance_from_gaussian(tensors.pairs()))
+        sd = np.sqrt(np.diagonal(tensors.cov))
+        unit = np.where(sd > 0, sd, 1.0)
+        return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit)), marginals
+
+    def remove(
+        self,
+        setting: Setting,  # noqa: ARG002
+        marginals: Marginals,  # noqa: ARG002
+        evidence: Evidence[TensorEvidence],
+        sources: tuple[int, ...],
+    ) -> Rounds[Evidence[TensorEvidence]]:
+        """Replace all remaining variables by their residuals given the source."""
+        at = evidence.variables.index(sources[-1])
+        known = evidence.statistic
+        rest = tuple(variable for variable in evidence.variables if variable != sources[-1])
+        return local(Evidence(rest, TensorEvidence(known.tensors.remove(at), np.delete(known.unit, at))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorEvidence:
+    """Cumulant tensors of variables measured in `unit`, shape (p,)."""
+
+    tensors: TensorCumulants
+    unit: Vector
+
+
+def on_pairs(score: Callable[[PairCumulants], Vector]) -> Callable[[TensorEvidence], Vector]:
+    """A score of pair cumulants, applied to the pairs of tensors in units of the data."""
+
+    def scored(evidence: TensorEvidence) -> Vector:
+        return score(evidence.tensors.pairs().scaled(evidence.unit))
+
+    return scored

@@ -1,0 +1,40 @@
+"""FedRCD-S and its variants: scale-free, in one round from tensors, or in p - 1 rounds from pairs."""
+
+from __future__ import annotations
+
+from fedrcd.methods.deflations.site_residuals import SiteResiduals
+from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
+from fedrcd.methods.registry import register
+from fedrcd.methods.scores.negentropy import Negentropy, NegentropyGap
+from fedrcd.methods.skeleton import Parts
+from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
+
+
+@register(
+    "fedrcd-s",
+    score="negentropy gap",
+    deflation="coordinator, exact",
+    rounds="1",
+    payload="p^4 / 24",
+    coverage="quadruples",
+    scale_free=True,
+    erasable=True,
+)
+def fedrcd_s(*, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in") -> Parts[TensorEvidence]:
+    """Negentropy gaps with exact deflation of the full tensors; one round."""
+    return Parts(on_pairs(NegentropyGap(negentropy)), Tensors(estimator))
+
+
+@register(
+    "fedrcd-sx",
+    score="negentropy gap",
+    deflation="site residuals",
+    rounds="p - 1",
+    payload="p^2 a round",
+    coverage="all columns",
+    scale_free=True,
+    erasable=False,
+)
+def fedrcd_sx(*, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
+    """Negentropy gaps of residuals taken at the sites; p - 1 rounds, for many variables."""
+    return Parts(NegentropyGap(negentropy), SiteResiduals(order=4, estimator=estimator))

@@ -1,0 +1,24 @@
+"""FedRCD-T: the order of FedRCD-X in one round."""
+
+from __future__ import annotations
+
+from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
+from fedrcd.methods.registry import register
+from fedrcd.methods.scores.tau import tau4
+from fedrcd.methods.skeleton import Parts
+from fedrcd.statistics.pair_cumulants import Estimator
+
+
+@register(
+    "fedrcd-t",
+    score="tau4",
+    deflation="coordinator, exact",
+    rounds="1",
+    payload="p^4 / 24",
+    coverage="quadruples",
+    scale_free=False,
+    erasable=True,
+)
+def fedrcd_t(*, estimator: Estimator = "plug-in") -> Parts[TensorEvidence]:
+    """Fourth-order scores with exact deflation of the full tensors: fedrcd-x in one round."""
+    return Parts(on_pairs(tau4), Tensors(estimator))

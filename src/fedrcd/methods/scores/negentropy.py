@@ -1,0 +1,81 @@
+r"""The negentropy gap: which of two variables is the cause, whatever their units.
+
+Among :math:`x_i \to x_j` and :math:`x_j \to x_i` the right direction leaves regressor and residual less Gaussian in
+total. With J an approximation of negentropy from third and fourth cumulants of standardised variables,
+
+.. math:: D_{ij} = J(x_i) + J(r_{j|i}) - J(x_j) - J(r_{i|j}), \qquad
+          gap_{ij} = \frac{D_{ij}}{J(x_i) + J(x_j) + J(r_{i|j}) + J(r_{j|i})},
+
+is positive where i causes j (Hyvarinen and Smith, 2013, with cumulants in place of log cosh). A candidate source is
+charged :math:`\sum_j \min(0, gap_{ij})^2`. Everything follows from pair cumulants, by multilinearity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from fedrcd.errors import ConfigError
+from fedrcd.statistics.pair_cumulants import PairCumulants
+from fedrcd.typing import Matrix, Vector
+
+Negentropy = Literal["edgeworth", "boundary"]
+
+COLLINEAR = 1e-9
+"""Pairs with less than this share of variance left given each other say nothing about direction."""
+
+
+def edgeworth(k3: Matrix, k4: Matrix) -> Matrix:
+    """J from the Edgeworth expansion: k3²/12 + k4²/48; good near the Gaussian, too large in heavy tails."""
+    return k3**2 / 12 + k4**2 / 48
+
+
+def boundary(k3: Matrix, k4: Matrix) -> Matrix:
+    """J that grows linearly in heavy tails and stays near the true value for short ones.
+
+    For every distribution k4 >= k3² - 2, with equality for two points only; the distance from that boundary divides
+    the Edgeworth value and is one at the Gaussian (up to the factor 2).
+    """
+    J: Matrix = (4 * k3**2 + k4**2) / (24 * np.maximum(2 + k4 - k3**2, 0.05))
+    return J
+
+
+NEGENTROPIES: Mapping[str, Callable[[Matrix, Matrix], Matrix]] = {"edgeworth": edgeworth, "boundary": boundary}
+
+
+@dataclass(frozen=True, slots=True)
+class NegentropyGap:
+    """Score of candidates by the negentropy gap of all pairs."""
+
+    negentropy: Negentropy = "boundary"
+
+    def __post_init__(self) -> None:
+        if self.negentropy not in NEGENTROPIES:
+            known = ", ".join(get_args(Negentropy))
+            raise ConfigError(f"negentropy must be one of {known}, got {self.negentropy!r}")
+
+    def __call__(self, k: PairCumulants) -> Vector:
+        """Minus the charge of each candidate."""
+        charge: Vector = (np.minimum(gap(k, NEGENTROPIES[self.negentropy]), 0) ** 2).sum(axis=1)
+        return -charge
+
+
+def gap(k: PairCumulants, J: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
+    """The negentropy gap at [i, j], antisymmetric; positive speaks for i -> j."""
+    u = k.standardised()
+    rho = u.cov
+    left = 1 - rho**2
+    usable = left > COLLINEAR
+    np.fill_diagonal(usable, val=False)
+    left = np.where(usable, left, 1.0)
+    # Cumulants of the residual of i given j, at [i, j].
+    k3 = (u.k3 - 3 * rho * u.k21 + 3 * rho**2 * u.k12 - rho**3 * u.k3.T) / left**1.5
+    k4 = (u.k4 - 4 * rho * u.k31 + 6 * rho**2 * u.k22 - 4 * rho**3 * u.k13 + rho**4 * u.k4.T) / left**2
+    own, residual = J(u.k3, u.k4), J(k3, k4)
+    difference = own + residual.T - own.T - residual
+    total = own + own.T + residual + residual.T
+    relative: Matrix = np.divide(difference, total, out=np.zeros_like(difference), where=usable & (total > 0))
+    return relative
