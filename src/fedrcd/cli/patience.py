@@ -20,11 +20,11 @@ class Patience:
     In a terminal a line that keeps changing; elsewhere, in a log file say, a plain line now and then.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, after: float = SECONDS) -> None:
         self.text = text
         self._lock = threading.Lock()
         self._status: Status | None = None
-        self._timer = self._wait(SECONDS)
+        self._timer = self._wait(after)
 
     def say(self, text: str) -> None:
         """Change what is going on."""
@@ -60,9 +60,9 @@ class Patience:
 
 
 @contextmanager
-def patience(text: str) -> Iterator[Patience]:
-    """Show `text` while the block runs, if it runs for more than two seconds."""
-    sign = Patience(text)
+def patience(text: str, after: float = SECONDS) -> Iterator[Patience]:
+    """Show `text` while the block runs, if it runs for more than `after` seconds."""
+    sign = Patience(text, after)
     try:
         yield sign
     finally:

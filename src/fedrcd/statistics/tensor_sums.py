@@ -1,8 +1,8 @@
 r"""Sums of all products of up to four variables: the statistic of the one-round exact methods.
 
 With a constant :math:`z_0 = 1` in front, the sums of :math:`z_a z_b z_c z_d` over :math:`a \le b \le c \le d` hold
-every moment of order 0 to 4 once: C(p + 4, 4) numbers, the count among them. They are kept packed, block after block of the
-second index b: the entries (a, b) x (c, d) with :math:`a \le b \le c \le d` are a matrix product of the columns
+every moment of order 0 to 4 once: C(p + 4, 4) numbers, the count among them. They are kept packed, block after block
+of the second index b: the entries (a, b) x (c, d) with :math:`a \le b \le c \le d` are a matrix product of the columns
 :math:`z_a z_b` with the columns :math:`z_c z_d`, and all these products together do exactly the arithmetic the packed
 tensor needs.
 """

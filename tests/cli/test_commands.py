@@ -1,0 +1,171 @@
+"""The commands as a user types them, in processes of their own."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedrcd import Discovery
+from fedrcd.data.examples import example_paths
+
+
+def fedrcd(*arguments, cwd=None):
+    command = [sys.executable, "-c", "from fedrcd.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("simulated")
+    done = fedrcd("simulate", "--out", folder, "--p", 6, "--rows", 400, "--sites", 3, "--seed", 7)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_example_is_discovered_and_written_in_every_format(tmp_path):
+    assert fedrcd("example", "hospitals", "--out", tmp_path).returncode == 0
+    tables = sorted(tmp_path.glob("*.csv"))
+    outs = [tmp_path / f"result{ending}" for ending in (".json", ".dot", ".gml")]
+    done = fedrcd("discover", *tables, *(part for out in outs for part in ("--out", out)))
+    assert done.returncode == 0, done.stderr
+    assert "order" in done.stdout
+    assert set(Discovery.from_json(outs[0]).order) == set(pd.read_csv(tables[0]).columns)
+    assert "->" in outs[1].read_text()
+    assert "directed 1" in outs[2].read_text()
+
+
+def test_json_output_is_a_discovery(simulated):
+    done = fedrcd("discover", *sorted(simulated.glob("*.csv")), "--method", "fedrcd-ni", "--json")
+    found = Discovery.from_json(done.stdout)
+    assert (found.method, found.rounds, found.rows, found.sites) == ("fedrcd-ni", 1, 1200, 3)
+
+
+def test_simulated_tables_come_with_their_truth(simulated):
+    truth = json.loads((simulated / "truth.json").read_text())
+    table = pd.read_csv(simulated / "site_1.csv")
+    assert list(table.columns) == truth["variables"]
+    assert table.shape == (400, 6)
+    assert {edge["cause"] for edge in truth["edges"]} <= set(truth["variables"])
+
+
+def test_the_same_seed_simulates_the_same_bytes(simulated, tmp_path):
+    fedrcd("simulate", "--out", tmp_path, "--p", 6, "--rows", 400, "--sites", 3, "--seed", 7)
+    assert (tmp_path / "site_2.csv").read_bytes() == (simulated / "site_2.csv").read_bytes()
+
+
+def test_a_topology_is_simulated_with_its_names_as_parquet(tmp_path):
+    done = fedrcd("simulate", "--out", tmp_path, "--topology", "asia", "--rows", 50, "--sites", 1, "--parquet")
+    assert done.returncode == 0, done.stderr
+    assert "dysp" in pd.read_parquet(tmp_path / "site_1.parquet").columns
+
+
+def test_methods_are_listed_for_people_and_for_programs():
+    assert "fedrcd-x" in fedrcd("methods").stdout
+    listed = json.loads(fedrcd("methods", "--json").stdout)
+    assert {"name", "rounds", "payload", "coverage", "scale_free", "erasable", "options"} <= set(listed[0])
+
+
+def test_evaluate_prints_one_row_per_method_and_every_score_as_json():
+    arguments = ["evaluate", "--methods", "fedrcd-ni,fedrcd-x", "--noise", "laplace,gamma", "--seeds", 1]
+    arguments += ["--p", 5, "--sites", 2, "--rows", 300]
+    shown = fedrcd(*arguments)
+    assert shown.returncode == 0, shown.stderr
+    assert "fedrcd-ni" in shown.stdout
+    assert "0.940 / 0.942" in shown.stdout
+    scores = json.loads(fedrcd(*arguments, "--json").stdout)
+    assert len(scores) == 4
+    assert all(0 <= score["ancestral_accuracy"] <= 1 for score in scores)
+
+
+@pytest.fixture
+def good():
+    return pd.DataFrame(np.random.default_rng(0).laplace(size=(100, 3)), columns=["a", "b", "c"])
+
+
+def spoiled(good, what):
+    table = good.copy()
+    if what == "missing":
+        table.loc[3, "b"] = np.nan
+    elif what == "infinite":
+        table.loc[3, "b"] = np.inf
+    elif what == "constant":
+        table["b"] = 1.0
+    elif what == "words":
+        table["b"] = "text"
+    elif what == "twins":
+        table["b"] = table["a"]
+    elif what == "collinear":
+        table["b"] = table["a"] + 2 * table["c"]
+    elif what == "one column":
+        table = table[["b"]]
+    elif what == "few rows":
+        table = table.head(4)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "words"),
+    [
+        ("missing", 3, ["'b'", "t.csv", "missing"]),
+        ("infinite", 3, ["'b'", "t.csv", "infinite"]),
+        ("constant", 3, ["'b'", "t.csv", "constant"]),
+        ("words", 3, ["'b'", "t.csv", "number"]),
+        ("twins", 3, ["'a'", "'b'", "t.csv"]),
+        ("collinear", 5, ["linear combination", "'a'", "'c'"]),
+        ("one column", 3, ["t.csv", "2 variables"]),
+        ("few rows", 3, ["8 rows", "4"]),
+    ],
+)
+def test_a_bad_table_is_refused_in_one_line_that_names_it(good, tmp_path, what, code, words):
+    spoiled(good, what).to_csv(tmp_path / "t.csv", index=False)
+    done = fedrcd("discover", tmp_path / "t.csv")
+    assert done.returncode == code
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def test_mismatched_columns_are_named(good, tmp_path):
+    good.to_csv(tmp_path / "one.csv", index=False)
+    good.rename(columns={"c": "d"}).to_csv(tmp_path / "two.csv", index=False)
+    done = fedrcd("discover", tmp_path / "one.csv", tmp_path / "two.csv")
+    assert done.returncode == 3
+    assert "'c'" in done.stderr
+    assert "two.csv" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["discover", "no-such.csv"], 4, "no-such.csv"),
+        (["discover", "TABLE", "--method", "fedrcd-y"], 2, "fedrcd-x"),
+        (["discover", "TABLE", "--option", "colour=red"], 2, "colour"),
+        (["discover", "TABLE", "--weights", "ridge"], 2, "adaptive-lasso"),
+        (["discover", "TABLE", "--out", "result.pdf"], 2, ".json"),
+        (["discover", "TABLE", "--out", "nowhere/result.json"], 4, "nowhere"),
+        (["discover", "TABLE", "TABLE", "--method", "hc"], 2, "fedrcd-x"),
+        (["simulate", "--noise", "laplce"], 2, "laplace"),
+        (["simulate", "--density", "0.2", "--degree", "2"], 2, "density"),
+        (["evaluate", "--methods", "fedrcd-y"], 2, "fedrcd-x"),
+        (["evaluate", "--seeds", "0"], 2, "seeds"),
+        (["example", "planets"], 2, "hospitals"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_its_exit_code(arguments, code, word, tmp_path):
+    table = example_paths()[0]
+    done = fedrcd(*(table if part == "TABLE" else part for part in arguments), cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert word in done.stderr
+
+
+def test_gaussian_data_are_answered_with_a_note_that_the_order_is_not_identified(tmp_path):
+    rows = pd.DataFrame(np.random.default_rng(1).normal(size=(2000, 3)), columns=["a", "b", "c"])
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    done = fedrcd("discover", tmp_path / "t.csv")
+    assert done.returncode == 0
+    assert "arbitrary" in " ".join(done.stdout.split())
