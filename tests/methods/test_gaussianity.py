@@ -110,7 +110,6 @@ def test_skewed_rows_are_not_warned_of(method):
 
 
 @pytest.mark.parametrize("method", THIRD_ORDER)
-@pytest.mark.parametrize("noise", ["uniform", "laplace"])
-def test_a_third_order_method_misses_the_skewness_of_symmetric_rows(method, noise):
+def test_a_third_order_method_misses_the_skewness_of_symmetric_rows(method):
     with pytest.warns(IdentifiabilityWarning, match=r"skewness.*fourth-order"):
-        discover(rows(noise, 20_000), method)
+        discover(rows("uniform"), method)

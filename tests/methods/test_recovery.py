@@ -17,17 +17,26 @@ def laplace(seed):
     return model, X, [X[part] for part in split_rows(len(X), 4, rng=rng)]
 
 
-@pytest.mark.parametrize("method", ["fedrcd-x", "fed-direct"])
+@pytest.mark.parametrize("method", ["fedrcd-x", "fedrcd-t", "fedrcd-s", "fedrcd-sx", "fed-direct"])
 @pytest.mark.parametrize("seed", range(5))
 def test_many_rows_give_a_valid_order(method, seed):
     model, _, sites = laplace(seed)
     assert ancestral_accuracy(estimate(method, sites).order, model.B) == 1
 
 
+@pytest.mark.parametrize("method", ["fed-direct", "fedrcd-s", "fedrcd-sx"])
 @pytest.mark.parametrize("seed", range(5))
-def test_fed_direct_gives_a_valid_order_of_standardised_rows(seed):
+def test_scale_free_methods_give_a_valid_order_of_standardised_rows(method, seed):
     model, X, _ = laplace(seed)
-    assert ancestral_accuracy(estimate("fed-direct", [X / X.std(axis=0)]).order, model.B) == 1
+    assert ancestral_accuracy(estimate(method, [X / X.std(axis=0)]).order, model.B) == 1
+
+
+@pytest.mark.parametrize(("one_round", "many_rounds"), [("fedrcd-t", "fedrcd-x"), ("fedrcd-s", "fedrcd-sx")])
+@pytest.mark.parametrize("noise", NOISE_FAMILIES)
+def test_exact_deflation_gives_the_order_of_residuals_at_the_sites(one_round, many_rounds, noise):
+    rng = np.random.default_rng(2)
+    X = random_model(7, noise=noise, density=0.5, rng=rng).sample(500, rng)
+    assert estimate(one_round, [X]).order.tolist() == estimate(many_rounds, [X]).order.tolist()
 
 
 @pytest.mark.parametrize("method", ["fedrcd-x", "fed-direct"])
@@ -36,14 +45,15 @@ def test_many_rows_give_the_effects(method):
     np.testing.assert_allclose(estimate(method, sites).B, model.B, atol=0.06)
 
 
+@pytest.mark.parametrize("method", ["fedrcd-x", "fedrcd-t"])
 @pytest.mark.parametrize("standardised", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_fedrcd_x_finds_a_valid_order_of_every_population(seed, standardised):
+def test_residuals_give_a_valid_order_of_every_population(method, seed, standardised):
     rng = np.random.default_rng(seed)
     noise = NOISE_FAMILIES[seed % len(NOISE_FAMILIES)]
     model = random_model(int(rng.integers(5, 13)), noise=noise, density=rng.uniform(0.1, 0.6), rng=rng)
     oracle = population(model, standardised=standardised)
-    assert is_valid_order(run(build("fedrcd-x").rounds(oracle.setting), oracle).order, model.B)
+    assert is_valid_order(run(build(method).rounds(oracle.setting), oracle).order, model.B)
 
 
 @pytest.mark.parametrize("method", ["fedrcd-ni", "fedhc"])

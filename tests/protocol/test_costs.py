@@ -1,5 +1,7 @@
 """What each method's conversation costs: rounds, and bytes to the last number."""
 
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -24,13 +26,18 @@ def entropy_numbers(u):
 
 
 ONE_ROUND_OF_FOUR = (1, pair_numbers(P, 4))
+ONE_ROUND_OF_TENSORS = (1, comb(P + 4, 4))
+A_ROUND_PER_SOURCE = (P - 1, sum(pair_numbers(u, 4) for u in range(2, P + 1)))
 COSTS = {
     "fedhc": (1, pair_numbers(P, 3)),
     "fedishc": (1, pair_numbers(P, 3)),
     "fedishc-tau4": ONE_ROUND_OF_FOUR,
     "fedrcd-ni": ONE_ROUND_OF_FOUR,
     "fedrcd-def": ONE_ROUND_OF_FOUR,
-    "fedrcd-x": (P - 1, sum(pair_numbers(u, 4) for u in range(2, P + 1))),
+    "fedrcd-x": A_ROUND_PER_SOURCE,
+    "fedrcd-sx": A_ROUND_PER_SOURCE,
+    "fedrcd-t": ONE_ROUND_OF_TENSORS,
+    "fedrcd-s": ONE_ROUND_OF_TENSORS,
     "fed-direct": (P, pair_numbers(P, 2) + sum(entropy_numbers(u) for u in range(2, P + 1))),
 }
 

@@ -7,10 +7,12 @@ from fedrcd.errors import ProtocolError
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.oracle import ORACLE_ROWS
-from fedrcd.protocol.questions import PairQuestion, residual_map
+from fedrcd.protocol.questions import PairQuestion, TensorQuestion, residual_map
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
-from tests.strategies import population, random_frame, seeds
+from fedrcd.statistics.pair_index import pair_index
+from fedrcd.statistics.tensor_cumulants import tensor_cumulants
+from tests.strategies import population, population_sd, random_frame, seeds
 
 PATTERNS = {
     "cov": ("im,jm,m->ij", 0),
@@ -64,6 +66,22 @@ def test_the_oracle_gives_back_the_cumulants_of_residuals(seed):
     k = pair_cumulants(sums, Frame(frame.centre[list(kept)], frame.scale[list(kept)]))
     assert rest == kept
     assert_cumulants_of(k, in_units @ A, model.noise_cumulants)
+
+
+@settings(max_examples=40)
+@given(seeds)
+def test_the_oracle_gives_back_the_tensors_of_the_population(seed):
+    model, rng = random_case(seed)
+    frame = random_frame(len(model.B), rng)
+    sums = population(model, frame=frame).pool(TensorQuestion(model.names, frame))
+    sd = population_sd(model)
+    k, A, index = tensor_cumulants(sums, frame).scaled(1 / sd), model.mixing / sd[:, None], pair_index(len(sd))
+    _, third, fourth = model.noise_cumulants
+    expected_third = np.einsum("im,jm,km,m->ijk", A, A, A, third)[index.first, index.second]
+    expected_fourth = np.einsum("im,jm,km,lm,m->ijkl", A, A, A, A, fourth)
+    expected_fourth = expected_fourth[index.first, index.second][:, index.first, index.second]
+    np.testing.assert_allclose(k.third, expected_third, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(k.fourth, expected_fourth, rtol=1e-9, atol=1e-9)
 
 
 @given(seeds)

@@ -92,9 +92,7 @@ def test_residuals_are_taken_of_the_rows_in_the_frame():
 
 def test_entropies_are_taken_of_offset_residuals():
     X, R, offset = table(), np.array([[1.0, -0.5, 0.0], [0.0, 2.0, 1.0]]), np.array([0.3, -0.2])
-    asked = EntropyQuestion(
-        NAMES, Frame.identity(3), R, offset, np.array([[0, 1]]), np.array([0.6]), singles=True
-    )
+    asked = EntropyQuestion(NAMES, Frame.identity(3), R, offset, np.array([[0, 1]]), np.array([0.6]), singles=True)
     u = X @ R.T - offset
     quantities = [u[:, 0], u[:, 1], (u[:, 0] - 0.6 * u[:, 1]) / 0.8]
     answer = TableSite("s", X, NAMES).answer(asked)

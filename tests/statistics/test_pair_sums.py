@@ -171,6 +171,11 @@ def test_sums_of_real_rows_pass_every_check(X, order):
     sums.check_possible()
 
 
+@pytest.mark.parametrize("exponent", range(-90, -70))
+def test_values_whose_fourth_powers_vanish_are_possible(exponent):
+    sums_of(10.0**exponent * np.random.default_rng(0).normal(size=(3, 2))).check_possible()
+
+
 @pytest.mark.parametrize("power", POWERS[4])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_sums_that_are_not_finite_are_refused(power, bad):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from fedrcd.errors import ConfigError
 from fedrcd.methods.skeleton import Parts
@@ -52,6 +52,11 @@ class Card:
         for option in options:
             if option not in allowed:
                 raise ConfigError(f"{self.name} has no option {option!r}; its options: {', '.join(allowed)}")
+        kinds = get_type_hints(self.recipe)
+        for option, value in options.items():
+            choices = get_args(kinds[option]) if get_origin(kinds.get(option)) is Literal else ()
+            if choices and value not in choices:
+                raise ConfigError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
         return {**allowed, **options}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from fedrcd.errors import DataError, StatisticError
@@ -13,30 +11,21 @@ SINGULAR = 1e-10
 """A variable with less than this share of its variance left, given others, counts as their linear combination."""
 
 
-class SecondMoments(Protocol):
-    """Pooled rows and covariance."""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        ...
-
-    @property
-    def cov(self) -> Matrix:
-        """Covariance, shape (p, p)."""
-        ...
-
-
-def require_regular(moments: SecondMoments, names: tuple[str, ...]) -> None:
-    """Raise unless there are enough rows and no variable is a linear combination of others; names the culprits."""
+def require_rows(rows: int, names: tuple[str, ...]) -> None:
+    """Raise unless there are enough rows for cumulants and regressions."""
     p = len(names)
     needed = max(p + 2, 8)
-    if moments.rows < needed:
-        raise DataError(f"{p} variables need at least {needed} rows over all sites, got {moments.rows}")
-    sd = np.sqrt(np.diagonal(moments.cov))
+    if rows < needed:
+        raise DataError(f"{p} variables need at least {needed} rows over all sites, got {rows}")
+
+
+def require_regular(cov: Matrix, names: tuple[str, ...]) -> None:
+    """Raise if a variable does not vary or is a linear combination of others; names the culprits."""
+    p = len(names)
+    sd = np.sqrt(np.diagonal(cov))
     if not (sd > 0).all():
         raise StatisticError(f"column {names[int(np.argmin(sd))]!r} does not vary; leave it out")
-    correlation = moments.cov / np.outer(sd, sd)
+    correlation = cov / np.outer(sd, sd)
     for j in range(1, p):
         before = correlation[:j, :j]
         weight = np.linalg.solve(before, correlation[:j, j])

@@ -13,7 +13,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from fedrcd.methods.regularity import require_regular
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
@@ -90,7 +89,6 @@ class Parts(Generic[T]):
     def rounds(self, setting: Setting) -> Rounds[Estimate]:
         """The conversation of this method with a federation."""
         evidence, marginals = yield from self.deflation.start(setting)
-        require_regular(marginals, setting.variables)
         steps = yield from self._take_sources(setting, marginals, evidence)
         last = set(range(len(setting.variables))) - {step.chosen for step in steps}
         order = np.array([*(step.chosen for step in steps), *last], dtype=np.int64)

@@ -22,6 +22,9 @@ from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 Selection = Literal["adaptive-lasso", "bic", "none"]
 
+NEGLIGIBLE = 1e-12
+"""A predictor that accounts for less than this share of a variance is no parent, whatever the penalty."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -34,8 +37,8 @@ class Weights:
     def __post_init__(self) -> None:
         if self.selection not in get_args(Selection):
             raise ConfigError(f"weights must be one of {', '.join(get_args(Selection))}, got {self.selection!r}")
-        if not self.penalty >= 0:
-            raise ConfigError(f"penalty must be at least 0, got {self.penalty!r}")
+        if not 0 <= self.penalty < np.inf:
+            raise ConfigError(f"penalty must be a number of at least 0, got {self.penalty!r}")
 
     def along(self, order: IntVector, cov: Matrix, rows: int) -> Matrix:
         """Effects B, shape (p, p), with B[i, j] the effect of j on i; zero where j does not precede i."""
@@ -55,14 +58,19 @@ class Weights:
 
     def _select(self, gram: Matrix, s: Vector, variance: float, lam: float, rows: int) -> BoolMatrix:
         """Which predecessors are parents, a mask of shape (|P|,)."""
-        if self.selection == "none":
+        if self.selection == "none" or (self.selection == "adaptive-lasso" and lam == 0):
             return np.ones(len(s), dtype=bool)
-        ols = np.abs(np.linalg.solve(gram, s))
-        weighted_gram, weighted_s = gram * np.outer(ols, ols), s * ols
-        if self.selection == "bic":
-            return _choose_by_bic(weighted_gram, weighted_s, variance, rows)
-        path = _lasso_path(weighted_gram, weighted_s, stop=lam)
-        kept: BoolMatrix = path[:, -1] != 0
+        b = np.linalg.solve(gram, s)
+        # In shares of the target's variance the problem has no units, and neither have the solver's tolerances.
+        share_gram, share = gram * np.outer(b, b) / variance, s * b / variance
+        kept = np.diagonal(share_gram) > NEGLIGIBLE
+        if kept.any():
+            share_gram, share = share_gram[np.ix_(kept, kept)], share[kept]
+            if self.selection == "bic":
+                noise = (1 - s @ b / variance) * rows / (rows - len(s) - 1)
+                kept[kept] = _choose_by_bic(share_gram, share, float(noise), rows)
+            else:
+                kept[kept] = _lasso_path(share_gram, share, stop=lam / variance)[:, -1] != 0
         return kept
 
 
@@ -75,13 +83,15 @@ def _lasso_path(gram: Matrix, s: Vector, stop: float) -> Matrix:
     return coefficients
 
 
-def _choose_by_bic(gram: Matrix, s: Vector, variance: float, rows: int) -> BoolMatrix:
-    """The knot of the lasso path with the least BIC, as scikit-learn's `LassoLarsIC` computes it from data."""
+def _choose_by_bic(gram: Matrix, s: Vector, noise: float, rows: int) -> BoolMatrix:
+    """The knot of the lasso path with the least BIC, as scikit-learn's `LassoLarsIC` computes it from data.
+
+    Everything is in shares of the target's variance; `noise` is the residual variance of least squares, with rows less
+    predictors less one degrees of freedom.
+    """
     path = _lasso_path(gram, s, stop=0.0)
-    residual = np.maximum(variance - 2 * s @ path + np.einsum("ik,ij,jk->k", path, gram, path), 0)
+    residual = np.maximum(1 - 2 * s @ path + np.einsum("ik,ij,jk->k", path, gram, path), 0)
     freedom = np.count_nonzero(np.abs(path) > np.finfo(path.dtype).eps, axis=0)
-    ols_residual = variance - s @ np.linalg.solve(gram, s)
-    noise = ols_residual * rows / (rows - len(s) - 1)
     criterion = rows * residual / noise + np.log(rows) * freedom
     kept: BoolMatrix = path[:, np.argmin(criterion)] != 0
     return kept

@@ -62,7 +62,8 @@ class TableSite:
         chosen = [self.columns.index(name) for name in question.variables]
 
         def sums_of_piece(first: int) -> S:
-            return question.answer(self._blocks(question, chosen, first))
+            with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
+                return question.answer(self._blocks(question, chosen, first))
 
         with _blas().limit(limits=1, user_api="blas"):
             return _sum_in_order(sums_of_piece, range(0, max(len(self.rows), 1), ROWS_PER_PIECE), self.threads)

@@ -48,13 +48,33 @@ class EntropySums:
 
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
+        self._require_like(other)
         return type(self)(self.count + other.count, self.log_cosh + other.log_cosh, self.gauss + other.gauss)
 
     def __sub__(self, part: Self) -> Self:
         """Sums of what remains without the rows behind `part`."""
+        self._require_like(part)
         if part.count > self.count:
             raise StatisticError("cannot take away more rows than there are")
         return type(self)(self.count - part.count, self.log_cosh - part.log_cosh, self.gauss - part.gauss)
+
+    def __eq__(self, other: object) -> bool:
+        """Equality to the last bit."""
+        if not isinstance(other, EntropySums):
+            return NotImplemented
+        return (
+            self.count == other.count
+            and np.array_equal(self.log_cosh, other.log_cosh)
+            and np.array_equal(self.gauss, other.gauss)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _require_like(self, other: EntropySums) -> None:
+        if len(self.log_cosh) != len(other.log_cosh):
+            raise StatisticError(
+                f"entropy sums of {len(self.log_cosh)} and of {len(other.log_cosh)} quantities do not add"
+            )
 
     def check(self, names: Sequence[str] = ()) -> None:  # noqa: ARG002 - quantities are not single variables
         """Raise unless these can be sums over rows; |u exp(-u²/2)| never exceeds exp(-1/2)."""

@@ -99,9 +99,11 @@ class PairSums:
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless shapes, counts and symmetry are right and all sums are finite; `names` label the variables."""
-        if self.count.dtype.kind != "i" or (self.count < 0).any():
-            raise StatisticError("counts must be whole numbers of at least 0")
         p = self.p
+        if self.count.shape not in {(p, p), (1, 1)} or self.count.dtype.kind != "i" or (self.count < 0).any():
+            raise StatisticError("counts must be whole numbers of at least 0, one for all pairs or one for each")
+        if tuple(self.sums) != POWERS[self.order]:
+            raise StatisticError(f"sums of order {self.order} must hold the powers {POWERS[self.order]}")
         for power, values in self.sums.items():
             if values.shape not in {(p, p), (p, 1)}:
                 raise StatisticError(f"sums of powers {power} have a wrong shape")
@@ -119,23 +121,25 @@ class PairSums:
         semidefinite for real rows.
         """
         monomials = [(0, 0), (1, 0), (0, 1)] + ([(2, 0), (0, 2), (1, 1)] if self.order == 4 else [])
-        lowest = np.linalg.eigvalsh(_moment_matrices(self, monomials))[..., 0]
-        if (impossible := lowest < -1e-7 * len(monomials)).any():
+        gram = _moment_matrices(self, monomials)
+        squares = np.einsum("ijrr->ijr", gram)
+        size = np.sqrt(np.where(squares > 0, squares, 1.0))
+        lowest = np.linalg.eigvalsh(gram / (size[..., :, None] * size[..., None, :]))[..., 0]
+        impossible = (lowest < -1e-7 * len(monomials)) | (squares < 0).any(axis=-1)
+        if impossible.any():
             i, j = np.argwhere(impossible)[0]
             raise StatisticError(f"no rows can have these sums (variables {i} and {j})")
 
 
 def _moment_matrices(sums: PairSums, monomials: list[Power]) -> Matrix:
-    """Matrices of pairwise products of monomials, scaled to a unit diagonal, shape (p, p, m, m)."""
+    """Matrices of sums of pairwise products of monomials, shape (p, p, m, m)."""
     p, m = sums.p, len(monomials)
     gram = np.empty((p, p, m, m))
     for r, (a, b) in enumerate(monomials):
         for c, (d, e) in enumerate(monomials):
             power = (a + d, b + e)
             gram[:, :, r, c] = sums.count if power == (0, 0) else sums.at(*power)
-    diagonal = np.sqrt(np.maximum(np.einsum("ijrr->ijr", gram), np.finfo(float).tiny))
-    scaled: Matrix = gram / (diagonal[..., :, None] * diagonal[..., None, :])
-    return scaled
+    return gram
 
 
 def pair_sums(blocks: Iterable[Matrix], p: int, order: int) -> PairSums:
@@ -147,7 +151,7 @@ def pair_sums(blocks: Iterable[Matrix], p: int, order: int) -> PairSums:
     powers = POWERS[order]
     total: dict[Power, Any] = {power: np.zeros((p, p if power[1] else 1)) for power in powers}
     count = 0
-    buffer = np.empty((0, 0))
+    buffer = np.empty((0, p))
     for z in blocks:
         count += len(z)
         if order > 2 and len(buffer) < 2 * len(z):

@@ -80,6 +80,8 @@ class TensorSums:
         """Raise unless the size is right and all sums are finite; `names` label the variables."""
         if self.packed.shape != (comb(self.p + 4, 4),):
             raise StatisticError(f"tensor sums of {self.p} variables must have {comb(self.p + 4, 4)} numbers")
+        if np.isfinite(self.packed[0]) and (self.packed[0] < 0 or self.packed[0] != self.count):
+            raise StatisticError("the count must be a whole number of at least 0")
         if not np.isfinite(self.packed).all():
             powers = np.diagonal(self.moments())[pair_index(self.p + 1).number.diagonal()]
             where = int(np.argmin(np.isfinite(powers[1:])))
@@ -89,8 +91,9 @@ class TensorSums:
     def check_possible(self) -> None:
         """Raise unless some rows can have these sums: the matrix of moments of all pairs is positive semidefinite."""
         moments = self.moments()
-        size = np.sqrt(np.maximum(np.diagonal(moments), np.finfo(float).tiny))
-        if np.linalg.eigvalsh(moments / np.outer(size, size))[0] < -1e-7 * len(size):
+        squares = np.diagonal(moments)
+        size = np.sqrt(np.where(squares > 0, squares, 1.0))
+        if (squares < 0).any() or np.linalg.eigvalsh(moments / np.outer(size, size))[0] < -1e-7 * len(size):
             raise StatisticError("no rows can have these tensor sums")
 
     def moments(self) -> Matrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedrcd.methods.gaussianity import distance_from_gaussian
+from fedrcd.methods.regularity import require_regular, require_rows
 from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import PairQuestion, Rounds, ask
 from fedrcd.protocol.transport import Setting
@@ -14,7 +15,9 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumu
 def ask_pairs(setting: Setting, order: int, estimator: Estimator) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
     """Pooled cumulants of all variables up to an order, and what later steps need of them."""
     sums = yield from ask(PairQuestion(setting.variables, setting.frame, order))
+    require_rows(int(sums.count.min()), setting.variables)
     cumulants = pair_cumulants(sums, setting.frame, estimator)
+    require_regular(cumulants.cov, setting.variables)
     mean = np.diagonal(np.broadcast_to(sums.at(1, 0) / sums.count, cumulants.cov.shape))
     marginals = Marginals(
         rows=int(cumulants.count.min()),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedrcd.methods.gaussianity import distance_from_gaussian
+from fedrcd.methods.regularity import require_regular, require_rows
 from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds, TensorQuestion, ask
 from fedrcd.protocol.transport import Setting
@@ -29,10 +30,11 @@ class Tensors:
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
         """Ask for the tensor sums once."""
         sums = yield from ask(TensorQuestion(setting.variables, setting.frame))
+        require_rows(sums.count, setting.variables)
         tensors = tensor_cumulants(sums, setting.frame, self.estimator)
+        require_regular(tensors.cov, setting.variables)
         marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance_from_gaussian(tensors.pairs()))
-        sd = np.sqrt(np.diagonal(tensors.cov))
-        unit = np.where(sd > 0, sd, 1.0)
+        unit = np.sqrt(np.diagonal(tensors.cov))
         return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit)), marginals
 
     def remove(

@@ -13,11 +13,10 @@ changes :math:`\kappa_3` alone, as the printed update does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from fedrcd.errors import ConfigError
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds
@@ -40,14 +39,6 @@ class ThirdOrder:
     coefficient: Coefficient = "published"
     update: Update = "all"
     estimator: Estimator = "plug-in"
-
-    def __post_init__(self) -> None:
-        if self.coefficient not in get_args(Coefficient):
-            raise ConfigError(
-                f"coefficient must be one of {', '.join(get_args(Coefficient))}, got {self.coefficient!r}"
-            )
-        if self.update not in get_args(Update):
-            raise ConfigError(f"update must be one of {', '.join(get_args(Update))}, got {self.update!r}")
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
         """Ask for pair sums once."""

@@ -1,0 +1,210 @@
+import json
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedrcd import Discovery, discover
+from fedrcd.api.discovery import TraceStep
+from fedrcd.data import random_model
+from fedrcd.errors import FileError, IdentifiabilityWarning
+from fedrcd.methods.registry import METHODS
+
+NAMES = ["age", "dose", "größe", "sleep", "score"]
+
+
+@cache
+def rows():
+    rng = np.random.default_rng(4)
+    return random_model(5, noise="exponential", density=0.6, rng=rng).sample(600, rng)
+
+
+@cache
+def found(method="fedrcd-x"):
+    return discover(pd.DataFrame(rows(), columns=NAMES), method)
+
+
+def chain():
+    """dose -> pain -> sleep, and dose -> sleep."""
+    B = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.5, -3.0, 0.0]])
+    return Discovery(("dose", "pain", "sleep"), ("dose", "pain", "sleep"), B, "hand", {}, 10, 1, 1, 8)
+
+
+def test_the_order_names_every_variable_once():
+    assert sorted(found().order) == sorted(NAMES)
+
+
+def test_rows_of_the_adjacency_are_effects_and_columns_causes():
+    assert chain().adjacency.loc["sleep", "pain"] == -3.0
+    assert chain().adjacency.loc["pain", "sleep"] == 0.0
+
+
+def test_the_adjacency_is_labelled_by_the_columns_of_the_tables():
+    assert list(found().adjacency.index) == list(found().adjacency.columns) == NAMES
+
+
+def test_total_effects_add_up_all_paths():
+    total = chain().total_effects()
+    assert total.loc["sleep", "dose"] == pytest.approx(0.5 + 2.0 * -3.0)
+    assert total.loc["pain", "dose"] == pytest.approx(2.0)
+    assert total.loc["dose", "sleep"] == 0.0
+
+
+def test_total_effects_are_labelled():
+    assert list(found().total_effects().index) == list(found().total_effects().columns) == NAMES
+
+
+def test_edges_go_from_cause_to_effect_strongest_first():
+    edges = [(edge.cause, edge.effect, edge.weight) for edge in chain().edges()]
+    assert edges == [("pain", "sleep", -3.0), ("dose", "pain", 2.0), ("dose", "sleep", 0.5)]
+
+
+def test_edges_are_the_entries_of_the_adjacency():
+    edges = found().edges()
+    assert len(edges) == np.count_nonzero(found().B)
+    for edge in edges:
+        assert found().adjacency.loc[edge.effect, edge.cause] == edge.weight
+
+
+def test_edges_are_sorted_by_absolute_weight():
+    weights = [abs(edge.weight) for edge in found().edges()]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_exports_point_from_cause_to_effect():
+    assert set(chain().to_networkx().edges) == {("dose", "pain"), ("pain", "sleep"), ("dose", "sleep")}
+    assert '"pain" -> "sleep"' in chain().to_dot()
+    assert 'label "pain"' in chain().to_gml()
+
+
+def test_text_tells_method_order_and_edges():
+    text = str(chain())
+    assert text.splitlines() == [
+        "hand: 10 rows, 1 sites, 1 rounds, 3 edges",
+        "order: dose > pain > sleep",
+        "  pain -> sleep  -3",
+        "  dose -> pain  +2",
+        "  dose -> sleep  +0.5",
+    ]
+
+
+def test_text_tells_the_notes():
+    with pytest.warns(IdentifiabilityWarning):
+        doubtful = discover(np.random.default_rng(0).normal(size=(300, 3)), "fedrcd-x")
+    assert f"note: {doubtful.notes[0]}" in str(doubtful)
+
+
+def test_the_representation_holds_no_trace():
+    assert "margin" not in repr(found())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_trace_has_a_step_for_every_source(method):
+    assert len(found(method).trace) == len(NAMES) - 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_step_chose_the_highest_score(method):
+    for step in found(method).trace:
+        assert step.chosen == max(step.scores, key=step.scores.get)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_margins_are_not_negative(method):
+    assert all(step.margin >= 0 for step in found(method).trace)
+
+
+def assert_equal(one, other):
+    for name in Discovery.__dataclass_fields__:
+        left, right = getattr(one, name), getattr(other, name)
+        assert type(left) is type(right)
+        if name == "B":
+            np.testing.assert_array_equal(left, right)
+        else:
+            assert left == right
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_text_brings_a_discovery_back(method):
+    assert_equal(Discovery.from_json(found(method).to_json()), found(method))
+
+
+@pytest.mark.parametrize("as_path", [str, lambda path: path])
+def test_a_file_brings_a_discovery_back(as_path, tmp_path):
+    path = as_path(tmp_path / "found.json")
+    text = found().to_json(path)
+    assert_equal(Discovery.from_json(path), found())
+    assert_equal(Discovery.from_json(text), found())
+
+
+def test_the_file_says_what_it_is():
+    assert json.loads(found().to_json())["format"] == "fedrcd-discovery/1"
+
+
+def test_a_restored_trace_has_steps():
+    assert all(isinstance(step, TraceStep) for step in Discovery.from_json(found().to_json()).trace)
+
+
+def test_broken_text_is_told_with_its_line():
+    with pytest.raises(FileError, match="broken JSON in line 3"):
+        Discovery.from_json('{\n"format": "fedrcd-discovery/1",\n oops')
+
+
+def test_a_broken_file_is_told(tmp_path):
+    path = tmp_path / "found.json"
+    path.write_text(found().to_json()[:-30])
+    with pytest.raises(FileError, match="broken JSON"):
+        Discovery.from_json(path)
+
+
+@pytest.mark.parametrize("version", ["fedrcd-discovery/2", "something", None])
+def test_another_version_is_refused(version):
+    content = json.loads(found().to_json()) | {"format": version}
+    with pytest.raises(FileError, match="another version"):
+        Discovery.from_json(json.dumps(content))
+
+
+def test_something_else_than_a_discovery_is_refused(tmp_path):
+    (tmp_path / "list.json").write_text("[1, 2]")
+    with pytest.raises(FileError, match="not a discovery"):
+        Discovery.from_json(tmp_path / "list.json")
+
+
+@pytest.mark.parametrize("name", ["names", "order", "B", "trace", "rows", "notes", "options"])
+def test_a_discovery_that_lacks_something_is_refused(name):
+    content = json.loads(found().to_json())
+    del content[name]
+    with pytest.raises(FileError, match="not a complete discovery"):
+        Discovery.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"B": [[0.0]]}, id="effects of other variables"),
+        pytest.param({"B": "zero"}, id="effects that are no numbers"),
+        pytest.param({"order": ["age", "age", "dose", "sleep", "score"]}, id="an order that repeats"),
+        pytest.param({"order": ["age"]}, id="an order that lacks variables"),
+    ],
+)
+def test_a_discovery_that_contradicts_itself_is_refused(change):
+    content = json.loads(found().to_json()) | change
+    with pytest.raises(FileError, match="not a"):
+        Discovery.from_json(json.dumps(content))
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(FileError, match="nowhere.json"):
+        Discovery.from_json(tmp_path / "nowhere.json")
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path):
+    (tmp_path / "picture.json").write_bytes(b"\xff\xd8\xff\xe0")
+    with pytest.raises(FileError, match="picture.json is not a text file"):
+        Discovery.from_json(tmp_path / "picture.json")
+
+
+def test_a_folder_that_does_not_exist_cannot_be_written_to(tmp_path):
+    with pytest.raises(FileError, match="cannot write"):
+        found().to_json(tmp_path / "nowhere" / "found.json")
