@@ -42,7 +42,7 @@ def wild_tables(draw: Any) -> Matrix:
 
 WILD = {
     "constant": lambda rng, n: np.full(n, rng.normal()),
-    "zero": lambda rng, n: np.zeros(n),
+    "zero": lambda _, n: np.zeros(n),
     "heavy": lambda rng, n: rng.standard_cauchy(n) ** 3,
     "far": lambda rng, n: 1e6 + rng.normal(size=n),
     "binary": lambda rng, n: rng.integers(0, 2, n).astype(float),

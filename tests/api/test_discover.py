@@ -100,7 +100,7 @@ def test_something_else_than_a_table_is_refused():
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileError, match="nowhere.csv"):
+    with pytest.raises(FileError, match=r"nowhere\.csv"):
         discover(tmp_path / "nowhere.csv")
 
 
@@ -178,7 +178,7 @@ def test_progress_is_told():
 def test_extreme_values_are_blamed_on_their_table_and_column():
     first, second, third = frames()
     second.iloc[3, 1] = 1e200
-    with pytest.raises(StatisticError, match="table 2.*column 'dose'"):
+    with pytest.raises(StatisticError, match=r"table 2.*column 'dose'"):
         discover([first, second, third], "fedrcd-x")
 
 

@@ -195,13 +195,13 @@ def test_a_discovery_that_contradicts_itself_is_refused(change):
 
 
 def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(FileError, match="nowhere.json"):
+    with pytest.raises(FileError, match=r"nowhere\.json"):
         Discovery.from_json(tmp_path / "nowhere.json")
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path):
     (tmp_path / "picture.json").write_bytes(b"\xff\xd8\xff\xe0")
-    with pytest.raises(FileError, match="picture.json is not a text file"):
+    with pytest.raises(FileError, match=r"picture\.json is not a text file"):
         Discovery.from_json(tmp_path / "picture.json")
 
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from fedrcd.data import random_model
-from fedrcd.errors import ConfigError
 from fedrcd.graphs import topological_order
-from fedrcd.methods.deflations.algebraic import Algebraic, deflate
+from fedrcd.methods.deflations.algebraic import deflate
 from fedrcd.protocol.questions import PairQuestion, residual_map
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
@@ -86,8 +85,3 @@ def test_deflation_leaves_its_argument_alone():
     deflate(k, 0, "printed")
     for name, values in before.items():
         np.testing.assert_array_equal(getattr(k, name), values)
-
-
-def test_an_unknown_update_of_marginals_is_refused():
-    with pytest.raises(ConfigError, match="marginals must be one of printed, source-condition, got 'none'"):
-        Algebraic(marginals="none")

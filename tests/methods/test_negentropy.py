@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fedrcd.errors import ConfigError
 from fedrcd.methods.scores.negentropy import NEGENTROPIES, NegentropyGap, boundary, edgeworth, gap
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
@@ -86,8 +85,3 @@ def test_both_negentropies_agree_near_the_gaussian(k3, k4):
 def test_the_boundary_negentropy_of_a_laplace_variable_is_near_the_true_one():
     truth = np.log(2 * np.pi * np.e) / 2 - (1 + np.log(np.sqrt(2)))
     assert boundary(np.float64(0), np.float64(3)) == pytest.approx(truth, rel=0.05)
-
-
-def test_an_unknown_negentropy_is_refused():
-    with pytest.raises(ConfigError, match="negentropy must be one of edgeworth, boundary, got 'exact'"):
-        NegentropyGap("exact")

@@ -54,6 +54,8 @@ def test_a_wrong_estimator_is_named(method):
         ("fedishc-tau4", "coefficient"),
         ("fedishc-tau4", "update"),
         ("fedrcd-def", "marginals"),
+        ("fedrcd-s", "negentropy"),
+        ("fedrcd-sx", "negentropy"),
     ],
 )
 def test_a_wrong_value_of_a_methods_own_option_is_named(method, option):

@@ -27,11 +27,11 @@ class Fixed:
     def __init__(self, p):
         self.p, self.removed = p, []
 
-    def start(self, setting):
+    def start(self, _setting):
         marginals = Marginals(100, np.zeros(self.p), np.eye(self.p), np.full(self.p, np.inf))
         return local((Evidence(tuple(range(self.p)), np.arange(self.p)), marginals))
 
-    def remove(self, setting, marginals, evidence, sources):
+    def remove(self, _setting, _marginals, evidence, sources):
         self.removed.append(sources)
         rest = tuple(v for v in evidence.variables if v not in sources)
         return local(Evidence(rest, np.array(rest)))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fedrcd.data import LinearModel, Noise, random_model
-from fedrcd.errors import ConfigError
 from fedrcd.graphs import topological_order
-from fedrcd.methods.deflations.third_order import ThirdOrder, deflate_third_order
+from fedrcd.methods.deflations.third_order import deflate_third_order
 from fedrcd.methods.scores.tau import tau3, tau4
 from fedrcd.protocol.questions import PairQuestion, residual_map
 from fedrcd.statistics.frame import Frame
@@ -158,13 +157,3 @@ def test_without_any_skewness_there_is_nothing_to_take_out(coefficient, update):
     deflated = deflate_third_order(k, 1, coefficient, update)
     np.testing.assert_array_equal(deflated.k3, k.k3)
     np.testing.assert_array_equal(deflated.k12, k.k12)
-
-
-def test_an_unknown_coefficient_is_refused():
-    with pytest.raises(ConfigError, match="coefficient must be one of published, corrected, got 'right'"):
-        ThirdOrder(order=3, coefficient="right")
-
-
-def test_an_unknown_update_is_refused():
-    with pytest.raises(ConfigError, match="update must be one of all, marginal, got 'some'"):
-        ThirdOrder(order=3, update="some")

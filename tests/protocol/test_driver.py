@@ -24,7 +24,7 @@ class Tally:
     def __sub__(self, part):
         return Tally(self.rows - part.rows)
 
-    def check(self, names=()):
+    def check(self, _names=()):
         if self.rows < 0:
             raise StatisticError("negative")
 
@@ -95,14 +95,14 @@ def test_answers_are_added_in_the_order_of_the_sites():
         def __add__(self, other):
             return Listing((*np.atleast_1d(self.rows), other.rows))
 
-        def check(self, names=()):
+        def check(self, _names=()):
             pass
 
     class Named:
         def __init__(self, name):
             self.name = name
 
-        def answer(self, question):
+        def answer(self, _question):
             return Listing(self.name)
 
     transport = InProcess([Named("b"), Named("c"), Named("a")], Setting(("a",), Frame.identity(1)))
@@ -118,7 +118,7 @@ def test_an_unusable_answer_is_blamed_on_its_site():
     class Liar:
         name = "north"
 
-        def answer(self, question):
+        def answer(self, _question):
             return Tally(-1)
 
     transport = InProcess([Liar()], Setting(("a",), Frame.identity(1)))

@@ -1,0 +1,1 @@
+"""Tests of `fedrcd.statistics`; always `tests.statistics`, never the library's."""  # noqa: A005

@@ -107,7 +107,7 @@ def test_sums_of_different_orders_do_not_add():
 
 
 def test_sums_of_different_variables_do_not_add():
-    with pytest.raises(StatisticError, match="over 2 variables .* over 3 variables"):
+    with pytest.raises(StatisticError, match=r"over 2 variables .* over 3 variables"):
         sums_of(np.ones((3, 2))) + sums_of(np.ones((3, 3)))
 
 

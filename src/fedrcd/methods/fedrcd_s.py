@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
+from fedrcd.methods.refinements.contrast import ContrastRefinement
 from fedrcd.methods.registry import register
 from fedrcd.methods.scores.negentropy import Negentropy, NegentropyGap
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
+
+Refine = Literal["contrast", "none"]
 
 
 @register(
@@ -20,9 +25,12 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     scale_free=True,
     erasable=True,
 )
-def fedrcd_s(*, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in") -> Parts[TensorEvidence]:
-    """Negentropy gaps with exact deflation of the full tensors; one round."""
-    return Parts(on_pairs(NegentropyGap(negentropy)), Tensors(estimator))
+def fedrcd_s(
+    *, negentropy: Negentropy = "boundary", refine: Refine = "contrast", estimator: Estimator = "plug-in"
+) -> Parts[TensorEvidence]:
+    """Negentropy gaps with exact deflation of the full tensors, then a refined order; one round."""
+    refinement = ContrastRefinement(negentropy) if refine == "contrast" else None
+    return Parts(on_pairs(NegentropyGap(negentropy)), Tensors(estimator), refinement)
 
 
 @register(

@@ -7,13 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Protocol
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from fedrcd.errors import ProtocolError
+from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.questions import Question, S
 from fedrcd.typing import Matrix
 
@@ -65,7 +64,7 @@ class TableSite:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
                 return question.answer(self._blocks(question, chosen, first))
 
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             return _sum_in_order(sums_of_piece, range(0, max(len(self.rows), 1), ROWS_PER_PIECE), self.threads)
 
     def _blocks(self, question: Question[S], chosen: list[int], first: int) -> Iterator[Matrix]:
@@ -102,13 +101,3 @@ def _add_up(parts: Iterator[S]) -> S:
     for part in parts:
         total = total + part
     return total
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Handle on the BLAS library, whose own threads are switched off while a site sums.
-
-    Blocks are too small for BLAS to share out: on a busy machine its threads wait for each other many times as long
-    as a product takes.
-    """
-    return ThreadpoolController()

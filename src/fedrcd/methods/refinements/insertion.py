@@ -1,0 +1,92 @@
+r"""Hill climbing over orders by moving one variable at a time to its best place.
+
+An objective that is made of terms of single residuals, each of a variable given the *set* of its predecessors, is
+cheap to follow. With the others kept in their order, moving v through all p places needs 3p - 2 residuals: each other
+variable with v after it, each with v before it, and v after each prefix of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fedrcd.typing import Matrix, Vector
+
+SWEEPS = 30
+GAIN = 1e-9
+"""Relative gain below which a move is taken for rounding."""
+
+SMALLEST = 1e-14
+"""Floor of a residual variance, as a share of the variable's."""
+
+Key = tuple[int, int]
+"""A variable and the set of its predecessors, as bits."""
+
+
+class Residuals(NamedTuple):
+    """Residuals of unit variance that placing v among `rest` can meet; row k of W gives e = W[k] x."""
+
+    rest: list[int]
+    W: Matrix
+    keys: list[Key]
+
+
+def residual_rows(S: Matrix, order: Sequence[int]) -> Matrix:
+    """W with e = W x of unit variance and uncorrelated: rows in causal order, columns in variable order."""
+    W = np.zeros_like(S)
+    factor = np.linalg.cholesky(S[np.ix_(order, order)])
+    W[:, order] = np.linalg.inv(factor)
+    return W
+
+
+def keys_along(order: Sequence[int]) -> list[Key]:
+    """Each variable of an order with the set of its predecessors."""
+    keys, before = [], 0
+    for variable in order:
+        keys.append((variable, before))
+        before |= 1 << variable
+    return keys
+
+
+def insertion_residuals(S: Matrix, order: Sequence[int], v: int) -> Residuals:
+    """All residuals that the p places of v among the others need; S is a correlation matrix."""
+    p = len(S)
+    rest = [u for u in order if u != v]
+    before = residual_rows(S, [*rest, v])[:-1]
+    after = residual_rows(S, [v, *rest])[1:]
+    shared = before @ S[v]
+    own = np.zeros((p, p))
+    own[:, v] = 1.0
+    own[1:] -= np.cumsum(shared[:, None] * before, axis=0)
+    left = S[v, v] - np.concatenate([[0.0], np.cumsum(shared**2)])
+    own /= np.sqrt(np.maximum(left, SMALLEST))[:, None]
+    along = keys_along(rest)
+    keys = along + [(u, given | 1 << v) for u, given in along] + [(v, given) for _, given in [*along, _end(along)]]
+    return Residuals(rest, np.concatenate([before, after, own]), keys)
+
+
+def _end(along: list[Key]) -> Key:
+    """What would follow the last of a list of keys: no variable, all predecessors."""
+    variable, before = along[-1]
+    return -1, before | 1 << variable
+
+
+Places = Callable[[list[int], int], tuple[list[int], Vector]]
+"""From an order and a variable v: the others in their order, and the objective with v at each of the p places."""
+
+
+def climb(order: Sequence[int], places: Places) -> list[int]:
+    """Move each variable in turn to its best place, until a whole sweep changes nothing."""
+    current, still = [int(u) for u in order], 0
+    for v in list(current) * SWEEPS:
+        rest, objective = places(current, v)
+        best, here = int(np.argmax(objective)), current.index(v)
+        if best != here and objective[best] > objective[here] + GAIN * abs(objective[here]):
+            current, still = [*rest[:best], v, *rest[best:]], 0
+        else:
+            still += 1
+        if still == len(current):
+            break
+    return current
