@@ -18,17 +18,17 @@ def laplace(seed):
 
 
 @pytest.mark.parametrize("method", ["fedrcd-x", "fedrcd-t", "fedrcd-s", "fedrcd-sx", "fed-direct"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_many_rows_give_a_valid_order(method, seed):
     model, _, sites = laplace(seed)
-    assert ancestral_accuracy(estimate(method, sites).order, model.B) == 1
+    assert ancestral_accuracy(estimate(method, sites, weights="none").order, model.B) == 1
 
 
 @pytest.mark.parametrize("method", ["fed-direct", "fedrcd-s", "fedrcd-sx"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_scale_free_methods_give_a_valid_order_of_standardised_rows(method, seed):
     model, X, _ = laplace(seed)
-    assert ancestral_accuracy(estimate(method, [X / X.std(axis=0)]).order, model.B) == 1
+    assert ancestral_accuracy(estimate(method, [X / X.std(axis=0)], weights="none").order, model.B) == 1
 
 
 @pytest.mark.parametrize(("one_round", "many_rounds"), [("fedrcd-t", "fedrcd-x"), ("fedrcd-s", "fedrcd-sx")])
@@ -36,7 +36,8 @@ def test_scale_free_methods_give_a_valid_order_of_standardised_rows(method, seed
 def test_exact_deflation_gives_the_order_of_residuals_at_the_sites(one_round, many_rounds, noise):
     rng = np.random.default_rng(2)
     X = random_model(7, noise=noise, density=0.5, rng=rng).sample(500, rng)
-    assert estimate(one_round, [X]).order.tolist() == estimate(many_rounds, [X]).order.tolist()
+    one, many = (estimate(method, [X], weights="none") for method in (one_round, many_rounds))
+    assert one.order.tolist() == many.order.tolist()
 
 
 @pytest.mark.parametrize("method", ["fedrcd-x", "fed-direct"])
@@ -53,7 +54,7 @@ def test_residuals_give_a_valid_order_of_every_population(method, seed, standard
     noise = NOISE_FAMILIES[seed % len(NOISE_FAMILIES)]
     model = random_model(int(rng.integers(5, 13)), noise=noise, density=rng.uniform(0.1, 0.6), rng=rng)
     oracle = population(model, standardised=standardised)
-    assert is_valid_order(run(build(method).rounds(oracle.setting), oracle).order, model.B)
+    assert is_valid_order(run(build(method, weights="none").rounds(oracle.setting), oracle).order, model.B)
 
 
 @pytest.mark.parametrize("method", ["fedrcd-ni", "fedhc"])
@@ -63,7 +64,7 @@ def test_without_deflation_even_the_population_is_not_enough(method):
     for seed in range(10):
         model = random_model(12, noise="exponential", density=0.4, rng=np.random.default_rng(seed))
         oracle = population(model, standardised=True)
-        found = run(build(method).rounds(oracle.setting), oracle)
+        found = run(build(method, weights="none").rounds(oracle.setting), oracle)
         accuracies.append(ancestral_accuracy(found.order, model.B))
     assert 0.5 < np.mean(accuracies) < 0.95
 

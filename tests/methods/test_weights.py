@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sklearn.linear_model import LassoLarsIC, LinearRegression
 
 from fedrcd.data import random_model
@@ -54,7 +54,6 @@ def selected_by_hand(order, cov, penalty):
     return kept
 
 
-@settings(max_examples=50)
 @given(seeds)
 def test_no_selection_is_least_squares_along_the_order(seed):
     rng = np.random.default_rng(seed)
@@ -63,7 +62,6 @@ def test_no_selection_is_least_squares_along_the_order(seed):
 
 
 @pytest.mark.parametrize("correlation", [False, True])
-@settings(max_examples=50)
 @given(seed=seeds)
 def test_no_penalty_is_least_squares_along_the_order(correlation, seed):
     order, cov = case(seed)
@@ -79,7 +77,7 @@ def test_no_penalty_is_least_squares_in_any_unit(unit):
 
 
 @pytest.mark.parametrize("penalty", [0.001, 0.01, 0.1, 1.0])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_edges_are_those_of_the_stated_objective(penalty, seed):
     order, cov = case(seed)
     lam = penalty * np.sqrt(np.diagonal(cov)).mean()
@@ -88,7 +86,7 @@ def test_edges_are_those_of_the_stated_objective(penalty, seed):
 
 
 @pytest.mark.parametrize("penalty", [0.001, 0.01, 0.1])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_edges_of_a_scale_free_method_are_those_of_the_correlation_matrix(penalty, seed):
     order, cov = case(seed)
     sd = np.sqrt(np.diagonal(cov))
@@ -104,7 +102,7 @@ def test_a_penalty_removes_edges():
 
 
 @pytest.mark.parametrize("weights", [Weights(penalty=0.05), Weights(penalty=0.05, correlation=True), Weights("bic")])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_kept_edges_are_refitted_by_least_squares(weights, seed):
     order, cov = case(seed)
     B = weights.along(order, cov, ROWS)
@@ -116,7 +114,7 @@ def test_kept_edges_are_refitted_by_least_squares(weights, seed):
 
 
 @pytest.mark.parametrize("weights", [Weights("bic"), Weights("none"), Weights(correlation=True)])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_units_rescale_the_effects(weights, seed):
     order, cov = case(seed)
     factor = 10 ** np.random.default_rng(seed).uniform(-6, 6, len(cov))
@@ -124,7 +122,7 @@ def test_units_rescale_the_effects(weights, seed):
     np.testing.assert_allclose(rescaled / factor[:, None] * factor, weights.along(order, cov, ROWS), atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_bic_is_that_of_scikit_learn_on_the_rows(seed):
     """As `lingam` does it: standardise, weigh by least squares, choose by LassoLarsIC, fit again."""
     rng = np.random.default_rng(seed)

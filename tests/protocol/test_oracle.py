@@ -42,7 +42,7 @@ def assert_cumulants_of(k, A, noise):
         np.testing.assert_allclose(getattr(k, name) / unit / size, expected / unit / size, atol=1e-9, err_msg=name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seeds)
 def test_the_oracle_gives_back_the_cumulants_of_the_population(seed):
     model, rng = random_case(seed)
@@ -51,7 +51,7 @@ def test_the_oracle_gives_back_the_cumulants_of_the_population(seed):
     assert_cumulants_of(pair_cumulants(sums, frame), model.mixing, model.noise_cumulants)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seeds)
 def test_the_oracle_gives_back_the_cumulants_of_residuals(seed):
     model, rng = random_case(seed)
@@ -68,7 +68,7 @@ def test_the_oracle_gives_back_the_cumulants_of_residuals(seed):
     assert_cumulants_of(k, in_units @ A, model.noise_cumulants)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seeds)
 def test_the_oracle_gives_back_the_tensors_of_the_population(seed):
     model, rng = random_case(seed)
@@ -84,6 +84,7 @@ def test_the_oracle_gives_back_the_tensors_of_the_population(seed):
     np.testing.assert_allclose(k.fourth, expected_fourth, rtol=1e-9, atol=1e-9)
 
 
+@settings(max_examples=25)
 @given(seeds)
 def test_the_sums_of_the_oracle_are_possible(seed):
     model, _ = random_case(seed)

@@ -7,6 +7,7 @@ from importlib import import_module
 
 for _module in (
     "fedrcd_s",
+    "fedrcd_sp",
     "fedrcd_t",
     "fedrcd_x",
     "fedrcd_ni",
