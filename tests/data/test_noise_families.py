@@ -18,8 +18,9 @@ SCIPY = {
     "student-t": stats.t(5),
     "gamma": stats.gamma(2),
     "gaussian": stats.norm(),
+    "generalised-normal": stats.gennorm(1.5),
 }
-LIGHT_TAILED = ["logistic", "uniform", "laplace", "poisson", "exponential", "gamma", "gaussian"]
+LIGHT_TAILED = ["logistic", "uniform", "laplace", "poisson", "exponential", "gamma", "gaussian", "generalised-normal"]
 
 
 @pytest.mark.parametrize("name", SCIPY)
@@ -42,7 +43,7 @@ def test_cumulants_of_cubes_agree_with_numerical_integration(name, density, supp
     assert noise(name).cumulants() == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", [*PURE_FAMILIES, "gaussian"])
+@pytest.mark.parametrize("name", [*PURE_FAMILIES, "gaussian", "generalised-normal"])
 def test_draws_have_mean_zero_and_variance_one(name):
     n = 400_000
     values = Noise(name).draw(n, np.random.default_rng(1))

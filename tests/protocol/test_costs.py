@@ -34,6 +34,7 @@ COSTS = {
     "fedishc-tau4": ONE_ROUND_OF_FOUR,
     "fedrcd-ni": ONE_ROUND_OF_FOUR,
     "fedrcd-def": ONE_ROUND_OF_FOUR,
+    "fedrcd-sp": ONE_ROUND_OF_FOUR,
     "fedrcd-x": A_ROUND_PER_SOURCE,
     "fedrcd-sx": A_ROUND_PER_SOURCE,
     "fedrcd-t": ONE_ROUND_OF_TENSORS,
