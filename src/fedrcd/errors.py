@@ -11,6 +11,7 @@
 
     FedrcdWarning (UserWarning)
     ├── IdentifiabilityWarning      the data may not determine the order
+    ├── OutlierWarning              some rows hold values far apart from all others, or were left out
     └── ScaleWarning                the scale of the variables may have decided the order
 
 Messages say what was required, what came and what to do. They name files, columns, sites and settings, and
@@ -66,3 +67,7 @@ class IdentifiabilityWarning(FedrcdWarning):
 
 class ScaleWarning(FedrcdWarning):
     """The scale of the variables, rather than their causal relations, may have decided the order."""
+
+
+class OutlierWarning(FedrcdWarning):
+    """Some rows hold values far apart from all others, or were left out for it."""

@@ -7,25 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fedrcd.api.discovery import Discovery, name_steps
+from fedrcd.api.notes import identifiability, outliers, scale, variance_agreement
 from fedrcd.data.align import align_tables
 from fedrcd.data.table import Table, as_table
-from fedrcd.errors import ConfigError, FedrcdWarning, IdentifiabilityWarning
+from fedrcd.errors import ConfigError
+from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import Card, build, find
-from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import embed
 from fedrcd.protocol.transport import Traffic
 
 Progress = Callable[[Traffic], None]
 
-GAUSSIAN_WITHIN = 4.5
-"""Standard errors within which a variable passes for Gaussian."""
-
 
 def discover(
     tables: Any,
-    method: str = "fedrcd-x",
+    method: str = AUTO,
     *,
+    trim: float | None = None,
     stack: bool = False,
     progress: Progress | None = None,
     **options: Any,
@@ -38,7 +37,10 @@ def discover(
         One per site: a DataFrame, an array with rows as observations, or a path to a CSV or Parquet file. All must
         have the same columns, which are aligned by name.
     method : str
-        Name of a method; `fedrcd methods` lists them.
+        Name of a method (`fedrcd methods` lists them), or "auto" to have one chosen.
+    trim : float, optional
+        Leave out rows with a value more than this many robust scales from its column's median; 8 removes gross errors.
+        Not free: rows of clean but heavy-tailed data are lost too.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
     progress : callable, optional
@@ -50,22 +52,49 @@ def discover(
     --------
     >>> from fedrcd import discover
     >>> from fedrcd.data.examples import example_paths
-    >>> discover(example_paths(), method="fedrcd-x").rounds
-    7
+    >>> discover(example_paths()).rounds
+    1
     """
-    card, parts = find(method), build(method, **options)
+    if trim is not None and not trim > 0:
+        raise ConfigError(f"trim must be above 0, got {trim!r}")
+    if method != AUTO:
+        build(method, **options)  # a wrong name or option is an error before anything is read
     checked = read_tables(tables)
+    choice = choose(Circumstances(p=len(checked[0].names))) if method == AUTO else Choice(method, "")
+    card = find(choice.method)
     _require_tables(card, checked, stack=stack)
-    names = checked[0].names
     transport = embed(
         [table.values for table in checked],
-        names,
+        checked[0].names,
         labels=[table.source for table in checked],
         stack=card.one_table,
+        trim=trim,
         progress=progress,
     )
-    estimate = run(parts.rounds(transport.setting), transport)
-    return collect(estimate, card, names, card.resolve(options), transport.traffic, sites=len(transport.sites))
+    estimate = run(build(card.name, **options).rounds(transport.setting), transport)
+    sizes = [len(table.values) for table in checked]
+    notes = [
+        *identifiability(estimate, card),
+        *scale(estimate, card),
+        *outliers(transport, trim, [sum(sizes)] if card.one_table else sizes),
+    ]
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return Discovery(
+        names=checked[0].names,
+        order=tuple(checked[0].names[i] for i in estimate.order),
+        B=estimate.B,
+        method=card.name,
+        chosen=choice.reason,
+        options=card.resolve(options),
+        rows=estimate.marginals.rows,
+        sites=len(transport.sites),
+        rounds=transport.traffic.rounds,
+        bytes_sent=transport.traffic.bytes_sent,
+        variance_agreement=variance_agreement(estimate),
+        trace=name_steps(estimate.steps, checked[0].names),
+        notes=tuple(map(str, notes)),
+    )
 
 
 def read_tables(tables: Any) -> list[Table]:
@@ -77,44 +106,9 @@ def read_tables(tables: Any) -> list[Table]:
     return align_tables([as_table(table, label) for table, label in zip(several, labels, strict=True)])
 
 
-def collect(
-    estimate: Estimate, card: Card, names: tuple[str, ...], options: dict[str, Any], traffic: Traffic, *, sites: int
-) -> Discovery:
-    """An estimate with names, costs and the notes it calls for; each note is also issued as a warning."""
-    warned = _notes(estimate, card, names)
-    for warning in warned:
-        warnings.warn(warning, stacklevel=3)
-    return Discovery(
-        names=names,
-        order=tuple(names[i] for i in estimate.order),
-        B=estimate.B,
-        method=card.name,
-        options=options,
-        rows=estimate.marginals.rows,
-        sites=sites,
-        rounds=traffic.rounds,
-        bytes_sent=traffic.bytes_sent,
-        trace=name_steps(estimate.steps, names),
-        notes=tuple(str(warning) for warning in warned),
-    )
-
-
 def _require_tables(card: Card, tables: list[Table], *, stack: bool) -> None:
     if card.one_table and len(tables) > 1 and not stack:
         raise ConfigError(
             f"{card.name} works on one table and {len(tables)} were given; use {card.counterpart}, which gives the "
             "same order from sums, or stack=True (--stack) where the rows may be pooled"
         )
-
-
-def _notes(estimate: Estimate, card: Card, names: tuple[str, ...]) -> list[FedrcdWarning]:
-    """What the user should know before trusting the result."""
-    if (estimate.marginals.distance >= GAUSSIAN_WITHIN).any():
-        return []
-    what = "skewness" if card.score == "tau3" else "departure from a Gaussian distribution"
-    return [
-        IdentifiabilityWarning(
-            f"none of the {len(names)} variables shows a {what} beyond sampling error, so {card.name} cannot identify "
-            "the order: treat it as arbitrary" + ("; try a fourth-order method" if card.score == "tau3" else "")
-        )
-    ]

@@ -49,6 +49,10 @@ class Discovery:
         `B[i, j]` is the effect of variable j on variable i; `adjacency` is the same with names.
     method, options
         What was run.
+    chosen : str
+        Why this method, if the user left the choice open.
+    variance_agreement : float
+        Share of pairs that the order and a plain sort by variance place alike.
     rows, sites, rounds, bytes_sent
         Rows pooled, number of sites, rounds of questions, and bytes of all answers of all sites.
     trace : tuple of TraceStep
@@ -66,6 +70,8 @@ class Discovery:
     sites: int
     rounds: int
     bytes_sent: int
+    variance_agreement: float
+    chosen: str = ""
     trace: tuple[TraceStep, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
 

@@ -18,11 +18,13 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     Parameters
     ----------
     method : str
-        Name of a method.
+        Name of a method, or "auto".
     weights : {"adaptive-lasso", "bic", "none"}
         How edges are selected.
     penalty : float
         Of the adaptive lasso.
+    trim : float, optional
+        Leave out rows with a value more than this many robust scales from its column's median.
     stack : bool
         Allow methods for one table to stack several.
     options : dict, optional
@@ -42,23 +44,31 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def __init__(
         self,
-        method: str = "fedrcd-x",
+        method: str = "auto",
         *,
         weights: str = "adaptive-lasso",
         penalty: float = 0.01,
+        trim: float | None = None,
         stack: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
         self.method = method
         self.weights = weights
         self.penalty = penalty
+        self.trim = trim
         self.stack = stack
         self.options = options
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
         """Discover the order and the effects behind one table, or a list of tables with one per site."""
         found = discover(
-            X, self.method, stack=self.stack, weights=self.weights, penalty=self.penalty, **(self.options or {})
+            X,
+            self.method,
+            trim=self.trim,
+            stack=self.stack,
+            weights=self.weights,
+            penalty=self.penalty,
+            **(self.options or {}),
         )
         position = {name: i for i, name in enumerate(found.names)}
         self.discovery_: Discovery = found

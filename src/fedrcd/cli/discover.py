@@ -24,7 +24,7 @@ WRITERS = {
 
 def discover(
     files: Annotated[list[Path], typer.Argument(help="One CSV or Parquet table per site.", show_default=False)],
-    method: Annotated[str, typer.Option(help="Name of a method; see `fedrcd methods`.")] = "fedrcd-x",
+    method: Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")] = "auto",
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
     ] = None,
@@ -32,6 +32,9 @@ def discover(
     penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
     option: Annotated[
         list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
+    ] = None,
+    trim: Annotated[
+        float | None, typer.Option(help="Leave out rows with a value this many robust scales out; 8 for gross errors.")
     ] = None,
     stack: Annotated[bool, typer.Option(help="Let a method for one table stack several.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -48,6 +51,7 @@ def discover(
         found = find_order(
             list(files),
             method,
+            trim=trim,
             stack=stack,
             progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
             weights=weights,
@@ -93,6 +97,8 @@ def show(found: Discovery) -> None:
         f"[bold]{found.method}[/bold]: {found.rows:,} rows at {sites}, {rounds}, "
         f"{found.bytes_sent / found.sites:,.0f} bytes per site"
     )
+    if found.chosen:
+        console.print(f"[bold]chosen[/bold] because {found.chosen}")
     console.print("[bold]order[/bold]  " + escape(" > ".join(found.order)))
     table = Table("cause", "effect", "weight", title="effects, strongest first", title_justify="left")
     table.columns[2].justify = "right"

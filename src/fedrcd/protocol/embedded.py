@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from fedrcd.protocol.outliers import rows_within
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.frame import propose_frame
@@ -18,6 +19,7 @@ def embed(
     *,
     labels: Sequence[str] = (),
     stack: bool = False,
+    trim: float | None = None,
     progress: Callable[[Traffic], None] | None = None,
 ) -> InProcess:
     """A transport over tables with the same columns, in a frame proposed from their rows.
@@ -32,10 +34,15 @@ def embed(
         What messages call the sites.
     stack : bool
         Make one site of all tables.
+    trim : float, optional
+        Leave out rows with a value more than this many scales from the centre of the frame.
     progress : callable, optional
         Called with the traffic so far after each site's answer.
     """
     rows = [np.concatenate(tables)] if stack and len(tables) > 1 else list(tables)
     names = labels if len(labels) == len(rows) else [f"site {k}" for k in range(1, len(rows) + 1)]
+    frame = propose_frame(rows)
+    if trim is not None:
+        rows = [values[rows_within(values, frame, trim)] for values in rows]
     sites = [TableSite(name, values, columns) for name, values in zip(names, rows, strict=True)]
-    return InProcess(sites, Setting(columns, propose_frame(rows)), progress)
+    return InProcess(sites, Setting(columns, frame), progress)

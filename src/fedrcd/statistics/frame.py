@@ -48,12 +48,15 @@ class Frame:
 
 
 def propose_frame(tables: Sequence[Matrix]) -> Frame:
-    """A frame for tables that lie in one process, from evenly spaced rows of each.
+    """A frame for tables that lie in one process: medians and robust scales of evenly spaced rows of each.
 
-    Evenly spaced rather than first rows: tables are often sorted. Scales are powers of two, so that
-    expressing a value in the frame rounds once, not twice.
+    Evenly spaced rather than first rows: tables are often sorted. Scales are the interquartile range of a Gaussian with
+    standard deviation 1, rounded to powers of two so that expressing a value in the frame rounds once, not twice.
     """
     sample = np.concatenate([rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables])
-    sd = sample.std(axis=0)
-    sd[~((sd > 0) & np.isfinite(sd))] = 1.0
-    return Frame(sample.mean(axis=0), np.exp2(np.round(np.log2(sd))))
+    low, centre, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = (high - low) / 1.349
+        spread = np.where(spread > 0, spread, sample.std(axis=0))  # more than half of the rows may share one value
+    spread[~((spread > 0) & np.isfinite(spread))] = 1.0
+    return Frame(centre, np.exp2(np.round(np.log2(spread))))
