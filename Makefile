@@ -70,6 +70,9 @@ verify: setup-reference ## the large counts behind the tests; writes docs/verifi
 bench: setup-reference ## speed, as ratios within one run
 	@.venv-reference/bin/python -m benchmarks
 
+bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
+	@.venv-reference/bin/python -m fedrcd.experiments.accuracy
+
 lock: ## renew the pinned dependencies; needs uv
 	@for extra in test dev reference; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done

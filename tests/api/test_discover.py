@@ -11,6 +11,8 @@ from fedrcd.errors import ConfigError, DataError, FileError, StatisticError
 from fedrcd.methods.registry import METHODS
 from tests.strategies import estimate
 
+pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
+
 NAMES = ["age", "dose", "pain", "sleep", "score"]
 ONE_TABLE = [name for name, card in METHODS.items() if card.one_table]
 

@@ -12,6 +12,8 @@ from fedrcd.data import NOISE_FAMILIES, random_model, split_rows
 from fedrcd.methods.registry import METHODS
 from tests.strategies import estimate
 
+pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
+
 NAMES = list(METHODS)
 FEDERATED = [name for name in NAMES if not METHODS[name].one_table]
 SCALE_FREE = [name for name in NAMES if METHODS[name].scale_free]

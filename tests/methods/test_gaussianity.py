@@ -85,31 +85,42 @@ def rows(noise, n=2000):
     return random_model(4, noise=noise, density=0.5, rng=rng).sample(n, rng)
 
 
+quietly = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
+
+
+def doubts(found):
+    """Notes that say the order is not identified."""
+    return [note for note in found.notes if "cannot identify the order" in note]
+
+
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::fedrcd.errors.ScaleWarning")
 def test_gaussian_rows_are_warned_of(method):
     with pytest.warns(IdentifiabilityWarning, match=f"{method} cannot identify the order"):
         discover(rows("gaussian"), method)
 
 
+@quietly
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.filterwarnings("ignore::fedrcd.errors.IdentifiabilityWarning")
 def test_the_warning_is_noted_in_the_result(method):
-    (note,) = discover(rows("gaussian"), method).notes
-    assert "cannot identify the order" in note
+    assert len(doubts(discover(rows("gaussian"), method))) == 1
 
 
+@quietly
 @pytest.mark.parametrize("method", FOURTH_ORDER)
 @pytest.mark.parametrize("noise", ["laplace", "uniform", "exponential"])
 def test_other_rows_are_not_warned_of(method, noise):
-    assert discover(rows(noise), method).notes == ()
+    assert doubts(discover(rows(noise), method)) == []
 
 
+@quietly
 @pytest.mark.parametrize("method", THIRD_ORDER)
 def test_skewed_rows_are_not_warned_of(method):
-    assert discover(rows("exponential"), method).notes == ()
+    assert doubts(discover(rows("exponential"), method)) == []
 
 
 @pytest.mark.parametrize("method", THIRD_ORDER)
+@pytest.mark.filterwarnings("ignore::fedrcd.errors.ScaleWarning")
 def test_a_third_order_method_misses_the_skewness_of_symmetric_rows(method):
     with pytest.warns(IdentifiabilityWarning, match=r"skewness.*fourth-order"):
         discover(rows("uniform"), method)

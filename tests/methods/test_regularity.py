@@ -6,6 +6,8 @@ from fedrcd import discover
 from fedrcd.errors import DataError, StatisticError
 from fedrcd.methods.registry import METHODS
 
+pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
+
 NAMES = ["a", "b", "c", "d", "e"]
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -58,7 +60,6 @@ def test_many_variables_need_more_rows(method):
 
 
 @every_method
-@pytest.mark.filterwarnings("ignore::fedrcd.errors.IdentifiabilityWarning")
 def test_enough_rows_are_enough(method):
     assert len(discover(table(8), method).order) == 5
 

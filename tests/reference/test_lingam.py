@@ -8,7 +8,7 @@ import pytest
 from fedrcd import discover
 from fedrcd.data import NOISE_FAMILIES, random_model, split_rows
 
-pytestmark = pytest.mark.reference
+pytestmark = [pytest.mark.reference, pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")]
 
 CASES = [(seed, noise) for seed, noise in enumerate((*NOISE_FAMILIES, "laplace", "uniform", "gamma", "mixed"))]
 

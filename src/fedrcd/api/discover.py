@@ -12,7 +12,7 @@ from fedrcd.data.align import align_tables
 from fedrcd.data.table import Table, as_table
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
-from fedrcd.methods.registry import Card, build, find
+from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import embed
 from fedrcd.protocol.transport import Traffic
@@ -57,10 +57,11 @@ def discover(
     """
     if trim is not None and not trim > 0:
         raise ConfigError(f"trim must be above 0, got {trim!r}")
-    if method != AUTO:
-        build(method, **options)  # a wrong name or option is an error before anything is read
+    _require_settings(method, options)
     checked = read_tables(tables)
-    choice = choose(Circumstances(p=len(checked[0].names))) if method == AUTO else Choice(method, "")
+    sizes = [len(table.values) for table in checked]
+    known = Circumstances(p=len(checked[0].names), rows=sum(sizes))
+    choice = choose(known) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     _require_tables(card, checked, stack=stack)
     transport = embed(
@@ -72,7 +73,6 @@ def discover(
         progress=progress,
     )
     estimate = run(build(card.name, **options).rounds(transport.setting), transport)
-    sizes = [len(table.values) for table in checked]
     notes = [
         *identifiability(estimate, card),
         *scale(estimate, card),
@@ -104,6 +104,18 @@ def read_tables(tables: Any) -> list[Table]:
         raise ConfigError("no tables were given; give one table per site")
     labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
     return align_tables([as_table(table, label) for table, label in zip(several, labels, strict=True)])
+
+
+def _require_settings(method: str, options: dict[str, Any]) -> None:
+    """Raise for a wrong name or option, before anything is read."""
+    if method != AUTO:
+        build(method, **options)
+        return
+    for option in options:
+        if option not in COMMON_OPTIONS:
+            known = ", ".join(COMMON_OPTIONS)
+            raise ConfigError(f"auto has no option {option!r}; its options: {known}; name a method to set others")
+    build("fedrcd-s", **options)
 
 
 def _require_tables(card: Card, tables: list[Table], *, stack: bool) -> None:

@@ -126,9 +126,12 @@ class Discovery:
             trace = tuple(TraceStep(**step) for step in content.pop("trace"))
             B = np.array(content.pop("B"), dtype=float)
             content |= {name: tuple(content[name]) for name in ("names", "order", "notes")}
-            return cls(B=B, trace=trace, **content)
+            found = cls(B=B, trace=trace, **content)
         except (KeyError, TypeError, ValueError) as problem:
             raise FileError(f"not a complete discovery: {problem}") from None
+        if sorted(found.order) != sorted(found.names) or B.shape != (len(found.names),) * 2:
+            raise FileError("not a discovery: its order or its effects are not those of its variables")
+        return found
 
     def __str__(self) -> str:
         edges = self.edges()

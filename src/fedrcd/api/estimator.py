@@ -76,6 +76,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         self.adjacency_matrix_: Matrix = found.B
         self.n_features_in_: int = len(found.names)
         first = X[0] if isinstance(X, list | tuple) else X
-        if hasattr(first, "columns"):
+        if isinstance(first, np.ndarray):
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        else:
             self.feature_names_in_ = np.array(found.names, dtype=object)
         return self

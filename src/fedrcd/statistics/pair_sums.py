@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.typing import IntMatrix, Matrix
+from fedrcd.typing import BoolMatrix, IntMatrix, Matrix
 
 Power = tuple[int, int]
 
@@ -26,6 +26,9 @@ POWERS: Mapping[int, tuple[Power, ...]] = {
     4: ((1, 0), (2, 0), (1, 1), (3, 0), (2, 1), (4, 0), (3, 1), (2, 2)),
 }
 """The powers (a, b), a >= b, that belong to an order; the others follow by transposition."""
+
+SMALLEST = 1e-290
+"""Sums of squares below this have lost digits to underflow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,14 +124,23 @@ class PairSums:
         semidefinite for real rows.
         """
         monomials = [(0, 0), (1, 0), (0, 1)] + ([(2, 0), (0, 2), (1, 1)] if self.order == 4 else [])
-        gram = _moment_matrices(self, monomials)
-        squares = np.einsum("ijrr->ijr", gram)
-        size = np.sqrt(np.where(squares > 0, squares, 1.0))
-        lowest = np.linalg.eigvalsh(gram / (size[..., :, None] * size[..., None, :]))[..., 0]
-        impossible = (lowest < -1e-7 * len(monomials)) | (squares < 0).any(axis=-1)
+        impossible = ~is_moment_matrix(_moment_matrices(self, monomials))
         if impossible.any():
             i, j = np.argwhere(impossible)[0]
             raise StatisticError(f"no rows can have these sums (variables {i} and {j})")
+
+
+def is_moment_matrix(gram: Matrix) -> BoolMatrix:
+    """Which of a stack of symmetric matrices are positive semidefinite, up to rounding; shape (..., m, m).
+
+    Entries whose squares are too small for float64 to hold properly say nothing and are left out.
+    """
+    squares = np.diagonal(gram, axis1=-2, axis2=-1)
+    held = squares > SMALLEST
+    size = np.sqrt(np.where(held, squares, np.inf))
+    lowest = np.linalg.eigvalsh(gram / size[..., :, None] / size[..., None, :])[..., 0]
+    possible: BoolMatrix = (lowest > -1e-7 * gram.shape[-1]) & (squares >= 0).all(axis=-1)
+    return possible
 
 
 def _moment_matrices(sums: PairSums, monomials: list[Power]) -> Matrix:

@@ -19,6 +19,7 @@ import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.pair_index import pair_index
+from fedrcd.statistics.pair_sums import is_moment_matrix
 from fedrcd.typing import Matrix, Vector
 
 COLUMNS_AT_ONCE = 48
@@ -90,10 +91,7 @@ class TensorSums:
 
     def check_possible(self) -> None:
         """Raise unless some rows can have these sums: the matrix of moments of all pairs is positive semidefinite."""
-        moments = self.moments()
-        squares = np.diagonal(moments)
-        size = np.sqrt(np.where(squares > 0, squares, 1.0))
-        if (squares < 0).any() or np.linalg.eigvalsh(moments / np.outer(size, size))[0] < -1e-7 * len(size):
+        if not is_moment_matrix(self.moments()):
             raise StatisticError("no rows can have these tensor sums")
 
     def moments(self) -> Matrix:

@@ -1,0 +1,183 @@
+"""Accuracy of every method on raw and on standardised data, beside the `lingam` package; writes docs/accuracy.md.
+
+`make bench-accuracy` runs it in an environment that has `lingam`. Orders of standardised data are compared with those
+of raw data, of `fedrcd-t` with `fedrcd-x`, and of `fed-direct` with `lingam.DirectLiNGAM`, data set by data set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedrcd.data.noise import NOISE_FAMILIES
+from fedrcd.data.noise import REGIMES as NOISE_REGIMES
+from fedrcd.experiments import stress
+from fedrcd.experiments.evaluate import DataSetting, estimate_model
+from fedrcd.experiments.regimes import REGIMES
+from fedrcd.graphs.metrics import ancestral_accuracy
+from fedrcd.methods.registry import METHODS
+from fedrcd.typing import Matrix
+
+LINGAM = "lingam.DirectLiNGAM"
+
+
+class Result(NamedTuple):
+    """One method on one data set."""
+
+    method: str
+    setting: DataSetting
+    order: tuple[int, ...]
+    accuracy: float
+    rounds: int
+    kilobytes: float
+    seconds: float
+
+
+def measure(setting: DataSetting, methods: Sequence[str]) -> list[Result]:
+    """Run methods on one data set; `lingam.DirectLiNGAM` gets the rows of all sites in one table."""
+    model, tables = setting.draw()
+    results = []
+    for method in methods:
+        start = time.perf_counter()
+        if method == LINGAM:
+            order, rounds, sent = _lingam_order(np.concatenate(tables)), 0, 0
+        else:
+            estimate, traffic = estimate_model(method, tables, model.names)
+            order, rounds, sent = tuple(estimate.order.tolist()), traffic.rounds, traffic.bytes_sent
+        seconds = time.perf_counter() - start
+        accuracy = ancestral_accuracy(order, model.B)
+        results.append(Result(method, setting, order, accuracy, rounds, sent / len(tables) / 1e3, seconds))
+    return results
+
+
+def _lingam_order(X: Matrix) -> tuple[int, ...]:
+    import lingam
+
+    return tuple(int(i) for i in lingam.DirectLiNGAM().fit(X).causal_order_)
+
+
+def run_all(jobs: Iterable[tuple[DataSetting, Sequence[str]]], what: str) -> list[Result]:
+    """Results of all jobs, on all processors, with progress on stderr."""
+    with ProcessPoolExecutor() as pool:
+        futures = [pool.submit(measure, setting, methods) for setting, methods in jobs]
+        results = []
+        for done, future in enumerate(futures, 1):
+            results += future.result()
+            print(f"{what}: {done} of {len(futures)} data sets", file=sys.stderr, end="\r", flush=True)
+    print(file=sys.stderr)
+    return results
+
+
+def main_table(results: Sequence[Result]) -> Iterator[str]:
+    """Accuracy by regime on raw data, over all on standardised data, and costs."""
+    yield "| method | symmetric | skewed | mixed | all | all, standardised | rounds | kB a site | s |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for method in dict.fromkeys(result.method for result in results):
+        own = [result for result in results if result.method == method]
+        raw = [result for result in own if not result.setting.standardise]
+        regimes = [
+            [r for r in raw if r.setting.noise in NOISE_REGIMES[name]] for name in ("symmetric", "skewed", "mixed")
+        ]
+        standardised = [result for result in own if result.setting.standardise]
+        cells = [_mean(group) for group in (*regimes, raw)] + [_mean(standardised)]
+        one_table = method == LINGAM or METHODS[method].one_table
+        costs = ["-", "-"] if one_table else [f"{own[0].rounds}", f"{own[0].kilobytes:.1f}"]
+        seconds = f"{np.mean([r.seconds for r in own]):.2f}"
+        yield "| " + " | ".join([method, *cells, *costs, seconds]) + " |"
+
+
+def _mean(results: Sequence[Result]) -> str:
+    if not results:
+        return "-"
+    values = np.array([result.accuracy for result in results])
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return f"{values.mean():.4f} ± {error:.4f}"
+
+
+def identities(results: Sequence[Result]) -> Iterator[str]:
+    """How often orders that should be identical are."""
+    orders = {(r.method, r.setting): r.order for r in results}
+    raw = [setting for method, setting in orders if method == "fedrcd-x" and not setting.standardise]
+    for name, card in METHODS.items():
+        if card.scale_free and (name, raw[0]) in orders:
+            same = sum(orders[name, s] == orders[name, replace(s, standardise=True)] for s in raw)
+            yield f"- `{name}`: same order on raw and on standardised data in {same} of {len(raw)} data sets"
+    for one, other in (("fedrcd-t", "fedrcd-x"), ("fed-direct", LINGAM)):
+        both = [setting for method, setting in orders if method == other and (one, setting) in orders]
+        same = sum(orders[one, setting] == orders[other, setting] for setting in both)
+        yield f"- `{one}`: same order as `{other}` in {same} of {len(both)} data sets"
+
+
+def special_table(results: Sequence[Result]) -> Iterator[str]:
+    """Accuracy and time of single settings."""
+    yield "| method | p | rows in all | data sets | AncAcc, standardised | mean s | most s |"
+    yield "|---|---|---|---|---|---|---|"
+    groups: dict[tuple[Any, ...], list[Result]] = {}
+    for result in results:
+        key = (result.method, result.setting.p, result.setting.sites * result.setting.rows)
+        groups.setdefault(key, []).append(result)
+    for (method, p, rows), own in groups.items():
+        seconds = [result.seconds for result in own]
+        yield f"| {method} | {p} | {rows} | {len(own)} | {_mean(own)} | {np.mean(seconds):.2f} | {max(seconds):.2f} |"
+
+
+def report(seeds: int, regime_seeds: int) -> Iterator[str]:
+    """The whole page, section by section."""
+    yield "# Accuracy\n\nWritten by `make bench-accuracy`; do not edit.\n"
+    methods = [*METHODS, LINGAM]
+    settings = [DataSetting(noise=noise, seed=seed) for noise in NOISE_FAMILIES for seed in range(seeds)]
+    jobs: list[tuple[DataSetting, Sequence[str]]] = [(setting, methods) for setting in settings]
+    jobs += [(replace(setting, standardise=True), list(METHODS)) for setting in settings]
+    results = run_all(jobs, "main table")
+    yield (
+        f"## The paper's setting\n\np = 20, 10 sites of 2000 rows, 11 noise families x {seeds} seeds; AncAcc, mean ± "
+        "standard error. Methods for one table get the pooled rows.\n"
+    )
+    yield from main_table(results)
+    yield "\n## Orders that must be identical\n"
+    yield from identities(results)
+    yield "\n## Fewer rows, more variables, pairs only\n"
+    special: list[tuple[DataSetting, Sequence[str]]] = []
+    for p, sites, rows, chosen, count in (
+        (20, 1, 500, ("fedrcd-s", "direct-lingam"), seeds),
+        (20, 1, 2000, ("fedrcd-s", "direct-lingam"), seeds),
+        (50, 10, 2000, ("fedrcd-s",), max(1, seeds // 5)),
+        (30, 10, 2000, ("fedrcd-sp",), max(1, seeds // 5)),
+        (20, 10, 2000, ("fedrcd-sp",), seeds),
+    ):
+        special += [
+            (DataSetting(noise=noise, seed=100 + seed, p=p, sites=sites, rows=rows, standardise=True), chosen)
+            for noise in NOISE_FAMILIES
+            for seed in range(count)
+        ]
+    yield from special_table(run_all(special, "special settings"))
+    yield f"\n## Harder regimes\n\n{regime_seeds} data sets each, standardised; see `experiments/regimes.py`.\n"
+    lines = []
+    for line in stress.stress(REGIMES, range(regime_seeds)):
+        lines.append(line)
+        print(f"harder regimes: {len(lines)} of {len(REGIMES)}", file=sys.stderr, end="\r", flush=True)
+    yield from stress.markdown(lines)
+
+
+def main() -> None:
+    """Write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--regime-seeds", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("docs/accuracy.md"))
+    arguments = parser.parse_args()
+    text = "\n".join(report(arguments.seeds, arguments.regime_seeds)) + "\n"
+    arguments.out.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
