@@ -72,6 +72,7 @@ bench: setup-reference ## speed, as ratios within one run
 
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
 	@.venv-reference/bin/python -m fedrcd.experiments.accuracy
+	@.venv-reference/bin/python -m fedrcd.experiments.headline
 
 lock: ## renew the pinned dependencies; needs uv
 	@for extra in test dev reference; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
