@@ -1,0 +1,68 @@
+import warnings
+
+import numpy as np
+import pytest
+
+import fedrcd
+from fedrcd.data.simulate import random_model
+from fedrcd.errors import ConfigError, FedrcdWarning, OutlierWarning, ScaleWarning
+from fedrcd.graphs.metrics import ancestral_accuracy
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    rng = np.random.default_rng(2)
+    model = random_model(8, density=0.5, noise_sd=(1.0, 1.0), rng=rng)
+    return model, model.sample(4000, rng)
+
+
+def accuracy(found, model):
+    return ancestral_accuracy([model.names.index(name) for name in found.order], model.B)
+
+
+def test_an_order_that_is_the_sort_by_variance_is_warned_of(simulated):
+    _, X = simulated
+    with pytest.warns(ScaleWarning, match="fedrcd-s"):
+        found = fedrcd.discover(X[:, np.argsort(X.var(axis=0))], "fedrcd-ni")
+    assert found.variance_agreement >= 0.9
+    assert "scale may have decided" in found.notes[0]
+
+
+def test_a_scale_free_method_is_not_suspected(simulated):
+    _, X = simulated
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FedrcdWarning)
+        assert fedrcd.discover(X, "fedrcd-s").notes == ()
+
+
+def test_auto_tells_what_it_chose_and_why(simulated):
+    _, X = simulated
+    found = fedrcd.discover(X)
+    assert found.method == "fedrcd-s"
+    assert "one round" in found.chosen
+    assert fedrcd.discover(X, "fedrcd-s").chosen == ""
+
+
+def test_auto_takes_no_options_of_single_methods(simulated):
+    with pytest.raises(ConfigError, match="negentropy"):
+        fedrcd.discover(simulated[1], negentropy="edgeworth")
+
+
+def test_gross_errors_are_pointed_out_and_trimming_mends_them(simulated):
+    model, X = simulated
+    rng = np.random.default_rng(0)
+    spoiled = X.copy()
+    cells = rng.random(X.shape) < 0.001
+    spoiled[cells] = 200 * X.std() * rng.choice([-1, 1], cells.sum())
+    with pytest.warns(OutlierWarning, match="trim=8"):
+        wrong = fedrcd.discover(spoiled)
+    with pytest.warns(OutlierWarning, match="left out"):
+        trimmed = fedrcd.discover(spoiled, trim=8)
+    assert accuracy(trimmed, model) > max(0.99, accuracy(wrong, model))
+    assert trimmed.rows < 4000
+
+
+@pytest.mark.parametrize("trim", [0, -1, float("nan")])
+def test_an_impossible_trim_is_refused(simulated, trim):
+    with pytest.raises(ConfigError, match="trim"):
+        fedrcd.discover(simulated[1], trim=trim)

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from fedrcd.data.noise import PURE_FAMILIES, Noise
+from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.outliers import columns_with_gross_errors, rows_within
+from fedrcd.statistics.frame import Frame, propose_frame
+
+
+def test_rows_with_one_far_value_are_left_out_whole():
+    rows = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, -9.0]])
+    assert rows_within(rows, Frame.identity(2), 8.0).tolist() == [True, True, False]
+
+
+def test_trimming_looks_at_every_block_of_rows():
+    rows = np.zeros((20_000, 2))
+    rows[[5, 9000, 19_999], 1] = 100
+    assert np.flatnonzero(~rows_within(rows, Frame.identity(2), 8.0)).tolist() == [5, 9000, 19_999]
+
+
+@pytest.mark.parametrize("family", PURE_FAMILIES)
+def test_clean_tails_are_not_taken_for_gross_errors(family):
+    alarms = 0
+    for seed in range(20):
+        rows = Noise(family).draw(2000, np.random.default_rng(seed))[:, None]
+        alarms += bool(columns_with_gross_errors(rows, propose_frame([rows])))
+    assert alarms <= 1
+
+
+@pytest.mark.parametrize("wrong", [1, 5])
+def test_values_in_a_wrong_unit_are_seen(wrong):
+    rows = np.random.default_rng(0).laplace(size=(2000, 3))
+    rows[:wrong, 1] = 1000 * (1 + rows[:wrong, 1])
+    assert columns_with_gross_errors(rows, propose_frame([rows])) == [1]
+
+
+def test_trimmed_rows_take_part_in_no_round():
+    rows = np.random.default_rng(0).laplace(size=(500, 2))
+    rows[7, 0] = 1e6
+    transport = embed([rows], ("a", "b"), trim=8.0)
+    assert len(transport.sites[0].rows) < 500
+    assert np.abs(transport.sites[0].rows).max() < 100
