@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fedrcd.api.discovery import Discovery, name_steps
@@ -55,7 +57,7 @@ def discover(
     >>> discover(example_paths()).rounds
     1
     """
-    if trim is not None and not trim > 0:
+    if trim is not None and not (isinstance(trim, int | float) and trim > 0):
         raise ConfigError(f"trim must be above 0, got {trim!r}")
     _require_settings(method, options)
     checked = read_tables(tables)
@@ -89,8 +91,8 @@ def discover(
         options=card.resolve(options),
         rows=estimate.marginals.rows,
         sites=len(transport.sites),
-        rounds=transport.traffic.rounds,
-        bytes_sent=transport.traffic.bytes_sent,
+        rounds=0 if card.one_table else transport.traffic.rounds,
+        bytes_sent=0 if card.one_table else transport.traffic.bytes_sent,
         variance_agreement=variance_agreement(estimate),
         trace=name_steps(estimate.steps, checked[0].names),
         notes=tuple(map(str, notes)),
@@ -103,7 +105,13 @@ def read_tables(tables: Any) -> list[Table]:
     if not several:
         raise ConfigError("no tables were given; give one table per site")
     labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
-    return align_tables([as_table(table, label) for table, label in zip(several, labels, strict=True)])
+    checked = [as_table(table, label) for table, label in zip(several, labels, strict=True)]
+    if len({table.source for table in checked}) < len(checked):  # files of one name in several folders
+        checked = [
+            replace(table, source=str(given)) if isinstance(given, str | os.PathLike) else table
+            for table, given in zip(checked, several, strict=True)
+        ]
+    return align_tables(checked)
 
 
 def _require_settings(method: str, options: dict[str, Any]) -> None:

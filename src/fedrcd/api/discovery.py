@@ -54,7 +54,8 @@ class Discovery:
     variance_agreement : float
         Share of pairs that the order and a plain sort by variance place alike.
     rows, sites, rounds, bytes_sent
-        Rows pooled, number of sites, rounds of questions, and bytes of all answers of all sites.
+        Rows pooled, number of sites, rounds of questions, and bytes of all answers of all sites; no rounds and no
+        bytes for a method that works on one table.
     trace : tuple of TraceStep
         How each source was chosen.
     notes : tuple of str
@@ -152,8 +153,8 @@ def _read(source: str | Path) -> str:
         return source
     try:
         return Path(source).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise FileError(f"{source} is not a text file") from None
+    except ValueError:
+        raise FileError(f"{source!s} is not a text file") from None
     except OSError as problem:
         raise FileError(f"cannot read {source}: {problem.strerror}") from None
 

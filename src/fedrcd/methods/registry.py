@@ -54,9 +54,11 @@ class Card:
                 raise ConfigError(f"{self.name} has no option {option!r}; its options: {', '.join(allowed)}")
         kinds = get_type_hints(self.recipe)
         for option, value in options.items():
-            choices = get_args(kinds[option]) if get_origin(kinds.get(option)) is Literal else ()
-            if choices and value not in choices:
-                raise ConfigError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
+            kind = kinds.get(option)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                raise ConfigError(f"{option} must be one of {', '.join(get_args(kind))}, got {value!r}")
+            if kind is int and (not isinstance(value, int) or value < 0):
+                raise ConfigError(f"{option} must be a whole number of at least 0, got {value!r}")
         return {**allowed, **options}
 
 
@@ -78,6 +80,8 @@ def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:
 
 def find(name: str) -> Card:
     """The card of a method; an unknown name is answered with the nearest ones."""
+    if not isinstance(name, str):
+        raise ConfigError(f"method must be a name, got {name!r}")
     if name not in METHODS:
         hint = did_you_mean(name.lower(), METHODS) or f"; the methods are {', '.join(METHODS)}"
         raise ConfigError(f"there is no method {name!r}{hint}")

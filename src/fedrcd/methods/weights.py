@@ -5,9 +5,9 @@ For each variable j with predecessors P the adaptive lasso minimises
 .. math:: \tfrac12 b^\top \Sigma_{PP} b - b^\top \Sigma_{Pj} + \lambda \sum_k |b_k| / |b_k^{ols}|
 
 and what it keeps is fitted again by least squares. `adaptive-lasso` has the paper's fixed
-:math:`\lambda = 0.01\bar\sigma` with :math:`\bar\sigma` the mean standard deviation; `bic` chooses
-:math:`\lambda` per variable on standardised data, as `lingam` does. `correlation=True` solves the first
-on the correlation matrix, so that the edges do not depend on units.
+:math:`\lambda = 0.01\bar\sigma` with :math:`\bar\sigma` the mean standard deviation; as printed, it changes with a common
+unit of all variables. `bic` chooses :math:`\lambda` per variable on standardised data, as `lingam` does.
+`correlation=True` solves the first on the correlation matrix, so that the edges do not depend on units.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Weights:
     def __post_init__(self) -> None:
         if self.selection not in get_args(Selection):
             raise ConfigError(f"weights must be one of {', '.join(get_args(Selection))}, got {self.selection!r}")
-        if not 0 <= self.penalty < np.inf:
+        if not isinstance(self.penalty, int | float) or not 0 <= self.penalty < np.inf:
             raise ConfigError(f"penalty must be a number of at least 0, got {self.penalty!r}")
 
     def along(self, order: IntVector, cov: Matrix, rows: int) -> Matrix:

@@ -113,7 +113,7 @@ class PairSums:
             if not np.isfinite(values).all():
                 where = int(np.argmin(np.isfinite(self.sums[self.order - self.order // 2, self.order // 2].diagonal())))
                 label = f"column {names[where]!r}" if len(names) == p else f"variable {where}"
-                raise StatisticError(f"fourth powers of {label} overflow")
+                raise StatisticError(f"powers of {label} overflow")
             if power[0] == power[1] and not np.array_equal(values, values.T):
                 raise StatisticError(f"sums of powers {power} are not symmetric")
 

@@ -87,7 +87,7 @@ class TensorSums:
             powers = np.diagonal(self.moments())[pair_index(self.p + 1).number.diagonal()]
             where = int(np.argmin(np.isfinite(powers[1:])))
             label = f"column {names[where]!r}" if len(names) == self.p else f"variable {where}"
-            raise StatisticError(f"fourth powers of {label} overflow")
+            raise StatisticError(f"powers of {label} overflow")
 
     def check_possible(self) -> None:
         """Raise unless some rows can have these sums: the matrix of moments of all pairs is positive semidefinite."""

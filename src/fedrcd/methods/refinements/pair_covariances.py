@@ -45,7 +45,8 @@ def excess_covariances(S: Matrix, A: Matrix, k3: Vector, k4: Vector) -> Covarian
 
     The cross cumulants (m, m, l), (m, m, l, k), (m, m, m, l) and (m, m, l, l) of errors vary otherwise than Gaussian
     ones, by k4[m], k4[m], mu6 - 6 mu4 + 3 and (mu4[m] - 1)(mu4[l] - 1) - 4. The first two enter through
-    :math:`\Gamma = \sum_m \kappa_4(e_m)\, a_m^{\otimes 4}`; what that counts of the other two is corrected. mu6 is not
+    :math:`\Gamma = \sum_m \kappa_4(e_m)\, a_m^{\otimes 4}`; what that counts of the other two is corrected. (m, m, l)
+    and (m, l, l) vary together, by k3[m] k3[l], and so do (m, m, m, l) and (m, l, l, l), by k4[m] k4[l]. mu6 is not
     known from cumulants up to order 4: 15 + 15 k4 + 10 k3² + c k4² is near it for the usual families.
     """
     p = len(S)
@@ -57,10 +58,14 @@ def excess_covariances(S: Matrix, A: Matrix, k3: Vector, k4: Vector) -> Covarian
     fourth -= (F4 * (72 * k4)) @ F4.T
     i, j = np.triu_indices(p, 1)
     m, other = np.nonzero(~np.eye(p, dtype=bool))
+    swapped = np.argsort(other * p + m)  # the place of (other, m) for each (m, other)
     a, b = A[:, m], A[:, other]
+    F = _products(b, a * a) + 2 * _products(a, a * b)
+    third += (F * (k3[m] * k3[other])) @ F[:, swapped].T
     three_one = 2 * ((a * a)[i] * (a * b)[j] + (a * b)[i] * (a * a)[j])
     F = np.concatenate([_products(b, a**3) + 3 * _products(a, a * a * b), three_one])
     fourth += (F * (np.maximum(mu6 - 6 * mu4 + 3, -5.4) - 9 * k4)[m]) @ F.T
+    fourth += (F * (k4[m] * k4[other])) @ F[:, swapped].T
     a, b = A[:, i], A[:, j]
     two_two = (a * a)[i] * (b * b)[j] + (b * b)[i] * (a * a)[j] + 4 * (a * b)[i] * (a * b)[j]
     F = np.concatenate([3 * _products(a, a * b * b) + 3 * _products(b, b * a * a), two_two])
