@@ -5,8 +5,8 @@ For each variable j with predecessors P the adaptive lasso minimises
 .. math:: \tfrac12 b^\top \Sigma_{PP} b - b^\top \Sigma_{Pj} + \lambda \sum_k |b_k| / |b_k^{ols}|
 
 and what it keeps is fitted again by least squares. `adaptive-lasso` has the paper's fixed
-:math:`\lambda = 0.01\bar\sigma` with :math:`\bar\sigma` the mean standard deviation; as printed, it changes with a common
-unit of all variables. `bic` chooses :math:`\lambda` per variable on standardised data, as `lingam` does.
+:math:`\lambda = 0.01\bar\sigma` with :math:`\bar\sigma` the mean standard deviation; as printed, it changes with a
+common unit of all variables. `bic` chooses :math:`\lambda` per variable on standardised data, as `lingam` does.
 `correlation=True` solves the first on the correlation matrix, so that the edges do not depend on units.
 """
 
