@@ -13,7 +13,7 @@ from fedrcd.data.simulate import random_model
 
 
 def run() -> Iterator[Row]:
-    """p = 50, N = 20000, Laplace noise, whole fits."""
+    """Whole fits at p = 50, N = 20000, Laplace noise."""
     import lingam
 
     rng = np.random.default_rng(0)

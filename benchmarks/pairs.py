@@ -16,7 +16,7 @@ from fedrcd.statistics.frame import propose_frame
 
 
 def run() -> Iterator[Row]:
-    """p = 50, N = 1e6: z'z, z'z2, z'z3 and z2'z2, all in memory, against everything from the table on."""
+    """At p = 50, N = 1e6: z'z, z'z2, z'z3 and z2'z2, all in memory, against everything from the table on."""
     X = np.random.default_rng(0).laplace(size=(1_000_000, 50))
     names = tuple(f"x{j}" for j in range(50))
     z2 = X * X

@@ -50,14 +50,12 @@ def test_a_linear_combination_is_refused_with_its_columns(method):
 
 
 @every_method
-def test_values_of_any_size_are_ordered_or_refused_by_column(method):
+def test_values_whose_powers_overflow_are_refused_by_column(method):
     x = np.random.default_rng(0).laplace(size=(2000, 3))
     x[5, 1] = 1e300
-    try:
-        require_sound(fedrcd.discover(x, method))
-    except FedrcdError as problem:
-        assert "x2" in str(problem)
-        assert "e+300" not in str(problem)
+    with pytest.raises(FedrcdError, match="'x2'") as refusal:
+        fedrcd.discover(x, method)
+    assert "e+300" not in str(refusal.value)
 
 
 @every_method
