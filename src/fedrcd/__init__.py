@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
-    from fedrcd.data.table import Table as Table
+    from fedrcd.data.labelled import LabelledTable as Table
 
 __version__ = "0.1.0"
 
@@ -20,8 +20,9 @@ _HOMES = {
     "discover": "fedrcd.api.discover",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
-    "Table": "fedrcd.data.table",
+    "Table": "fedrcd.data.labelled",
 }
+_NAMES = {"Table": "LabelledTable"}
 
 __all__ = ["Discovery", "FedLiNGAM", "Table", "__version__", "discover"]
 
@@ -29,7 +30,7 @@ __all__ = ["Discovery", "FedLiNGAM", "Table", "__version__", "discover"]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fedrcd' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES[name]), _NAMES.get(name, name))
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@
 
     FedrcdWarning (UserWarning)
     ├── IdentifiabilityWarning      the data may not determine the order
+    ├── CoverageWarning             some rows or combinations of columns could not be used as they are
     ├── OutlierWarning              some rows hold values far apart from all others, or were left out
     └── ScaleWarning                the scale of the variables may have decided the order
 
@@ -71,3 +72,7 @@ class ScaleWarning(FedrcdWarning):
 
 class OutlierWarning(FedrcdWarning):
     """Some rows hold values far apart from all others, or were left out for it."""
+
+
+class CoverageWarning(FedrcdWarning):
+    """Some rows or combinations of columns could not be used as they are."""

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedrcd import Table, discover
+from fedrcd import discover
 from fedrcd.data import random_model, write_table
 from fedrcd.data.names import default_names
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, FileError, StatisticError
 from fedrcd.methods.registry import METHODS
 from tests.strategies import estimate

@@ -7,8 +7,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from fedrcd import Discovery, FedLiNGAM, Table, discover
+from fedrcd import Discovery, FedLiNGAM, discover
 from fedrcd.data import random_model
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own

@@ -114,7 +114,7 @@ def spoiled(good, what):
 @pytest.mark.parametrize(
     ("what", "code", "words"),
     [
-        ("missing", 3, ["'b'", "t.csv", "missing"]),
+        ("missing", 3, ["99 of 100 rows", "missing value", "missing='available'"]),
         ("infinite", 3, ["'b'", "t.csv", "infinite"]),
         ("constant", 3, ["'b'", "t.csv", "constant"]),
         ("words", 3, ["'b'", "t.csv", "number"]),
@@ -151,7 +151,8 @@ def test_mismatched_columns_are_named(good, tmp_path):
         (["discover", "TABLE", "--weights", "ridge"], 2, "adaptive-lasso"),
         (["discover", "TABLE", "--out", "result.pdf"], 2, ".json"),
         (["discover", "TABLE", "--out", "nowhere/result.json"], 4, "nowhere"),
-        (["discover", "TABLE", "TABLE", "--method", "hc"], 2, "fedrcd-x"),
+        (["discover", "TABLE", "OTHER", "--method", "hc"], 2, "fedrcd-x"),
+        (["discover", "TABLE", "TABLE"], 2, "given twice"),
         (["simulate", "--noise", "laplce"], 2, "laplace"),
         (["simulate", "--density", "0.2", "--degree", "2"], 2, "density"),
         (["evaluate", "--methods", "fedrcd-y"], 2, "fedrcd-x"),
@@ -160,8 +161,8 @@ def test_mismatched_columns_are_named(good, tmp_path):
     ],
 )
 def test_a_mistake_gets_one_line_and_its_exit_code(arguments, code, word, tmp_path):
-    table = example_paths()[0]
-    done = fedrcd(*(table if part == "TABLE" else part for part in arguments), cwd=tmp_path)
+    tables = dict(zip(("TABLE", "OTHER"), example_paths(), strict=False))
+    done = fedrcd(*(tables.get(part, part) for part in arguments), cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert last_line(done).startswith("error: ")
     assert "Traceback" not in done.stderr

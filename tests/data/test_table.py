@@ -82,7 +82,7 @@ def test_rows_do_not_show_when_a_table_is_printed():
         (GOOD.astype(object), "must hold real numbers, got dtype object"),
         (
             changed(1, 1, np.nan),
-            "missing values in column 'x2' of t.csv; remove those rows first: missing values are not supported yet",
+            "missing values in column 'x2' of t.csv; fill them or remove those rows first",
         ),
         (np.ma.masked_greater(GOOD, 6.5), "missing values in column 'x3' of t.csv"),
         (changed(2, 0, np.inf), "infinite values in column 'x1' of t.csv; remove those rows first"),

@@ -37,7 +37,7 @@ class RowsBelow:
     variables = ("a",)
     frame = Frame.identity(1)
 
-    def answer(self, blocks):
+    def answer(self, blocks, *, gaps=False):  # noqa: ARG002
         return Tally(sum(int((z < self.bound).sum()) for z in blocks))
 
 
@@ -102,7 +102,7 @@ def test_answers_are_added_in_the_order_of_the_sites():
         def __init__(self, name):
             self.name = name
 
-        def answer(self, _question):
+        def answer(self, _question, _layout=None):
             return Listing(self.name)
 
     transport = InProcess([Named("b"), Named("c"), Named("a")], Setting(("a",), Frame.identity(1)))
@@ -118,7 +118,7 @@ def test_an_unusable_answer_is_blamed_on_its_site():
     class Liar:
         name = "north"
 
-        def answer(self, _question):
+        def answer(self, _question, _layout=None):
             return Tally(-1)
 
     transport = InProcess([Liar()], Setting(("a",), Frame.identity(1)))

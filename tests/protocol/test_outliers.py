@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedrcd.data.noise import PURE_FAMILIES, Noise
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.embedded import LocalBlock, embed_blocks
 from fedrcd.protocol.outliers import columns_with_gross_errors, rows_within
 from fedrcd.statistics.frame import Frame, propose_frame
 
@@ -37,6 +37,19 @@ def test_values_in_a_wrong_unit_are_seen(wrong):
 def test_trimmed_rows_take_part_in_no_round():
     rows = np.random.default_rng(0).laplace(size=(500, 2))
     rows[7, 0] = 1e6
-    transport = embed([rows], ("a", "b"), trim=8.0)
+    transport = embed_blocks([LocalBlock("site", "block", ("a", "b"), rows)], ("a", "b"), trim=8.0)
     assert len(transport.sites[0].rows) < 500
     assert np.abs(transport.sites[0].rows).max() < 100
+
+
+@pytest.mark.parametrize("sites", [2, 3, 10])
+def test_the_same_rows_are_trimmed_however_they_are_split_and_in_any_unit(sites):
+    rows = np.random.default_rng(0).standard_t(3, size=(4000, 2)) * np.sqrt(2)
+
+    def kept(tables, factor=1.0):
+        blocks = [LocalBlock(f"{k}", f"{k}", ("a", "b"), factor * one) for k, one in enumerate(tables)]
+        transport = embed_blocks(blocks, ("a", "b"), trim=8.0)
+        return np.concatenate([site.rows for site in transport.sites]) / factor
+
+    np.testing.assert_array_equal(kept(np.array_split(rows, sites)), kept([rows]))
+    assert len(kept([rows], 1.4)) == len(kept([rows]))

@@ -6,17 +6,21 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from numbers import Real
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from fedrcd.api.discovery import Discovery, name_steps
-from fedrcd.api.notes import identifiability, outliers, scale, variance_agreement
+from fedrcd.api.notes import notes_on, require_coverage, variance_agreement
 from fedrcd.data.align import align_tables
-from fedrcd.data.table import Table, as_table
+from fedrcd.data.labelled import LabelledTable, open_tables
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
 from fedrcd.protocol.transport import Traffic
 
 Progress = Callable[[Traffic], None]
@@ -26,6 +30,9 @@ def discover(
     tables: Any,
     method: str = AUTO,
     *,
+    within: Literal["none", "centre", "standardise"] = "none",
+    missing: Literal["complete", "available"] = "complete",
+    missing_codes: Sequence[float] = (),
     trim: float | None = None,
     stack: bool = False,
     progress: Progress | None = None,
@@ -37,9 +44,17 @@ def discover(
     ----------
     tables : table or list of tables
         One per site: a DataFrame, an array with rows as observations, or a path to a CSV or Parquet file. All must
-        have the same columns, which are aligned by name.
+        have the same columns, which are aligned by name, unless they are `fedrcd.Table` with a site each.
     method : str
         Name of a method (`fedrcd methods` lists them), or "auto" to have one chosen.
+    within : {"none", "centre", "standardise"}
+        Where sites differ in level or unit: let each express its rows by its own means, or by its own means and
+        standard deviations, before anything is summed.
+    missing : {"complete", "available"}
+        Rows with missing values are left out, or only the values are. The second gives away more: counts per pair
+        tell who lacks what.
+    missing_codes : sequence of float
+        Values that stand for a missing one, besides NaN and empty cells.
     trim : float, optional
         Leave out rows with a value more than this many robust scales from its column's median; 8 removes gross errors.
         Not free: rows of clean but heavy-tailed data are lost too.
@@ -57,65 +72,105 @@ def discover(
     >>> discover(example_paths()).rounds
     1
     """
-    if trim is not None and not (isinstance(trim, int | float) and trim > 0):
-        raise ConfigError(f"trim must be above 0, got {trim!r}")
-    _require_settings(method, options)
-    checked = read_tables(tables)
-    sizes = [len(table.values) for table in checked]
-    known = Circumstances(p=len(checked[0].names), rows=sum(sizes))
-    choice = choose(known) if method == AUTO else Choice(method, "")
+    _require_settings(method, options, within=within, missing=missing, trim=trim, stack=stack)
+    checked = read_tables(tables, missing_codes)
+    variables = tuple(dict.fromkeys(name for table in checked for name in table.names))
+    blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
+    choice = _choose(blocks, variables) if method == AUTO else Choice(method, "")
     card = find(choice.method)
-    _require_tables(card, checked, stack=stack)
-    transport = embed(
-        [table.values for table in checked],
-        checked[0].names,
-        labels=[table.source for table in checked],
-        stack=card.one_table,
-        trim=trim,
-        progress=progress,
-    )
+    if card.one_table:
+        blocks = _stacked(card, blocks, stack=stack)
+    transport = embed_blocks(blocks, variables, trim=trim, within=within, missing=missing, progress=progress)
+    require_coverage(card, transport, missing=missing, before=blocks)
     estimate = run(build(card.name, **options).rounds(transport.setting), transport)
-    notes = [
-        *identifiability(estimate, card),
-        *scale(estimate, card),
-        *outliers(transport, trim, [sum(sizes)] if card.one_table else sizes),
-    ]
+    notes = notes_on(estimate, card, transport, blocks, trim=trim, within=within)
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return Discovery(
-        names=checked[0].names,
-        order=tuple(checked[0].names[i] for i in estimate.order),
+        names=variables,
+        order=tuple(variables[i] for i in estimate.order),
         B=estimate.B,
         method=card.name,
         chosen=choice.reason,
         options=card.resolve(options),
         rows=estimate.marginals.rows,
-        sites=len(transport.sites),
+        sites=len({site.name for site in transport.sites}),
         rounds=0 if card.one_table else transport.traffic.rounds,
         bytes_sent=0 if card.one_table else transport.traffic.bytes_sent,
         variance_agreement=variance_agreement(estimate),
-        trace=name_steps(estimate.steps, checked[0].names),
+        trace=name_steps(estimate.steps, variables),
         notes=tuple(map(str, notes)),
     )
 
 
-def read_tables(tables: Any) -> list[Table]:
-    """Checked tables with equal columns, from whatever `discover` accepts."""
+def read_tables(tables: Any, missing_codes: Sequence[float] = ()) -> list[Table]:
+    """Checked tables with their sites and blocks, from whatever `discover` accepts.
+
+    Tables without labels must have the same columns; each is a site with rows of its own.
+    """
     several = list(tables) if isinstance(tables, Sequence) and not isinstance(tables, str | bytes) else [tables]
     if not several:
         raise ConfigError("no tables were given; give one table per site")
     labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
-    checked = [as_table(table, label) for table, label in zip(several, labels, strict=True)]
-    if len({table.source for table in checked}) < len(checked):  # files of one name in several folders
-        checked = [
-            replace(table, source=str(given)) if isinstance(given, str | os.PathLike) else table
-            for table, given in zip(checked, several, strict=True)
-        ]
-    return align_tables(checked)
+    opened = [
+        open_tables(table, label, gaps=True, codes=missing_codes) for table, label in zip(several, labels, strict=True)
+    ]
+    labelled = [isinstance(table, LabelledTable) for table in several]
+    if all(labelled):
+        return [table for group in opened for table in group]
+    if any(labelled):
+        raise ConfigError("either all tables or none must be fedrcd.Table with a site")
+    plain = [group[0] for group in opened]
+    if len({table.source for table in plain}) < len(plain):  # files of one name in several folders
+        paths = [os.fspath(given) if isinstance(given, str | os.PathLike) else "" for given in several]
+        if len(set(paths)) < len(paths):
+            raise ConfigError(f"{next(path for path in paths if paths.count(path) > 1)} is given twice")
+        plain = [replace(table, source=path or table.source) for table, path in zip(plain, paths, strict=True)]
+    return [replace(table, site=table.source, block=table.source) for table in align_tables(plain)]
 
 
-def _require_settings(method: str, options: dict[str, Any]) -> None:
-    """Raise for a wrong name or option, before anything is read."""
+def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Choice:
+    """What `auto` takes for these blocks."""
+    everything = set(variables)
+    return choose(
+        Circumstances(
+            p=len(variables),
+            rows=sum(len(block.rows) for block in blocks),
+            all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
+        )
+    )
+
+
+def _stacked(card: Card, blocks: list[LocalBlock], *, stack: bool) -> list[LocalBlock]:
+    """One block of all rows, for a method that works on one table."""
+    if len(blocks) == 1:
+        return blocks
+    if not stack:
+        raise ConfigError(
+            f"{card.name} works on one table and {len(blocks)} were given; use {card.counterpart}, which gives the "
+            "same order from sums, or stack=True (--stack) where the rows may be pooled"
+        )
+    columns = blocks[0].columns
+    if any(set(block.columns) != set(columns) for block in blocks) or len({b.block for b in blocks}) < len(blocks):
+        raise ConfigError(f"{card.name} cannot stack tables that differ in columns or share rows")
+    aligned = [block.rows[:, [block.columns.index(name) for name in columns]] for block in blocks]
+    return [LocalBlock("all tables", "all tables", columns, np.concatenate(aligned))]
+
+
+def _require_settings(method: object, options: dict[str, Any], **settings: Any) -> None:
+    """Raise for a wrong name, setting or option, before anything is read."""
+    if not isinstance(method, str):
+        raise ConfigError("method must be a name; several tables go in one list: discover([a, b])")
+    if method.endswith((".csv", ".gz", ".tsv", ".parquet")):
+        raise ConfigError(f"method must be a name, got {method!r}; several tables go in one list: discover([a, b])")
+    for name, choices in (("within", get_args(Within)), ("missing", get_args(Missing))):
+        if settings[name] not in choices:
+            raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {settings[name]!r}")
+    trim = settings["trim"]
+    if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
+        raise ConfigError(f"trim must be a number above 0, got {trim!r}")
+    if not isinstance(settings["stack"], bool):
+        raise ConfigError(f"stack must be True or False, got {settings['stack']!r}")
     if method != AUTO:
         build(method, **options)
         return
@@ -124,11 +179,3 @@ def _require_settings(method: str, options: dict[str, Any]) -> None:
             known = ", ".join(COMMON_OPTIONS)
             raise ConfigError(f"auto has no option {option!r}; its options: {known}; name a method to set others")
     build("fedrcd-s", **options)
-
-
-def _require_tables(card: Card, tables: list[Table], *, stack: bool) -> None:
-    if card.one_table and len(tables) > 1 and not stack:
-        raise ConfigError(
-            f"{card.name} works on one table and {len(tables)} were given; use {card.counterpart}, which gives the "
-            "same order from sums, or stack=True (--stack) where the rows may be pooled"
-        )

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedrcd.errors import FedrcdWarning, IdentifiabilityWarning, OutlierWarning, ScaleWarning
+from fedrcd.errors import (
+    ConfigError,
+    CoverageWarning,
+    DataError,
+    FedrcdWarning,
+    IdentifiabilityWarning,
+    OutlierWarning,
+    ScaleWarning,
+)
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.registry import Card
 from fedrcd.methods.skeleton import Estimate
+from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess
@@ -53,24 +62,99 @@ def scale(estimate: Estimate, card: Card) -> list[FedrcdWarning]:
     ]
 
 
-def outliers(transport: InProcess, trim: float | None, before: Sequence[int]) -> list[FedrcdWarning]:
+def repaired(estimate: Estimate) -> list[FedrcdWarning]:
+    """Whether the covariance of pairs from different rows had to be made positive definite."""
+    if not estimate.marginals.repaired:
+        return []
+    return [
+        CoverageWarning(
+            "the covariance, put together from different rows for different pairs, was not positive definite; it was "
+            "replaced by the nearest one with eigenvalues of at least 0.001 (of correlations): effects are approximate"
+        )
+    ]
+
+
+def standardised_by_sites(card: Card, within: str) -> list[FedrcdWarning]:
+    """Whether a method that reads scale was given rows without any."""
+    if within != "standardise" or card.scale_free:
+        return []
+    return [
+        ScaleWarning(
+            f"{card.name} depends on the units of the variables, which within='standardise' takes away: take a "
+            "scale-free method, fedrcd-s for one"
+        )
+    ]
+
+
+def outliers(site: TableSite, transport: InProcess, rows: int, trim: float | None) -> list[FedrcdWarning]:
     """Rows that were left out, and columns with gross errors where none were."""
-    notes: list[FedrcdWarning] = []
-    for site, rows in zip(transport.sites, before, strict=True):
-        if not isinstance(site, TableSite):
-            continue
-        if trim is not None:
-            if len(site.rows) < rows:
-                notes.append(
-                    OutlierWarning(f"trim={trim:g} left out {rows - len(site.rows)} of {rows} rows of {site.name}")
-                )
-            continue
-        columns = [site.columns[j] for j in columns_with_gross_errors(site.rows, transport.setting.frame)]
-        if columns:
+    if trim is not None:
+        lost = rows - len(site.rows)
+        return [OutlierWarning(f"trim={trim:g} left out {lost} of {rows} rows of {site.name}")] if lost else []
+    held = [transport.setting.variables.index(name) for name in site.columns]
+    own = transport.setting.frame.keep(held)
+    frame = own if site.own is None else own.within(site.own)
+    columns = [site.columns[j] for j in columns_with_gross_errors(site.rows, frame)]
+    if not columns:
+        return []
+    return [
+        OutlierWarning(
+            f"{site.name} holds values in {', '.join(map(repr, columns[:5]))} that stand far apart from all others; if "
+            "they are errors correct them, or leave their rows out with trim=8"
+        )
+    ]
+
+
+def notes_on(
+    estimate: Estimate,
+    card: Card,
+    transport: InProcess,
+    blocks: Sequence[LocalBlock],
+    *,
+    trim: float | None,
+    within: str,
+) -> list[FedrcdWarning]:
+    """All notes on a result; `blocks` are the tables as they came."""
+    notes = [
+        *identifiability(estimate, card),
+        *scale(estimate, card),
+        *standardised_by_sites(card, within),
+        *repaired(estimate),
+    ]
+    for site, block in zip(transport.sites, blocks, strict=True):
+        assert isinstance(site, TableSite)
+        complete = len(block.rows) if site.gaps else int((~np.isnan(block.rows).any(axis=1)).sum())
+        if complete < len(block.rows):
+            lost = len(block.rows) - complete
             notes.append(
-                OutlierWarning(
-                    f"{site.name} holds values in {', '.join(map(repr, columns[:5]))} that stand far apart from all "
-                    "others; if they are errors correct them, or leave their rows out with trim=8"
-                )
+                CoverageWarning(f"{lost} of {len(block.rows)} rows of {site.name} lack values and were left out")
             )
+        notes += outliers(site, transport, complete, trim)
     return notes
+
+
+def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[LocalBlock]) -> None:
+    """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
+    layout = transport.setting.layout
+    p = len(transport.setting.variables)
+    if layout is not None:
+        size = {"pairs": 2, "quadruples": min(4, p), "all columns": p}[card.coverage]
+        lacking = layout.first_missing(size) if size < p or layout.complete_rows() == 0 else None
+        if lacking is not None:
+            advice = "; fedrcd-sp needs pairs only" if size > 2 and layout.first_missing(2) is None else ""
+            shown = ", ".join(map(repr, lacking)) if len(lacking) <= 4 else f"all {p} columns"
+            raise DataError(f"{card.name} cannot run: no site holds {shown} together{advice}")
+    if missing == "available":
+        if card.coverage == "all columns" and not card.one_table:
+            raise ConfigError(
+                f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp"
+            )
+        return
+    rows = sum(len(block.rows) for block in before)
+    left = sum(len(site.rows) for site in transport.sites if isinstance(site, TableSite))
+    needed = max(100, 10 * p)
+    if any(np.isnan(block.rows).any() for block in before) and left < needed:
+        raise DataError(
+            f"only {left} of {rows} rows have no missing value, and {needed} are needed; missing='available' uses "
+            "the values that are there, at a cost in accuracy and privacy"
+        )

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
+from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (discover, methods, example, simulate, evaluate):
+for command in (discover, methods, example, simulate, evaluate, coverage):
     app.command()(command)
 
 

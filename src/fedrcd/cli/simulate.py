@@ -5,24 +5,44 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fedrcd.data.federation import Federation
+    from fedrcd.data.partition import Part
+    from fedrcd.data.simulate import LinearModel
+    from fedrcd.typing import Matrix
+
+PARTITIONS = ("horizontal", "vertical", "hybrid")
+BLOCKS = 3
 
 
 def simulate(
-    out: Annotated[Path, typer.Option(help="Folder for the tables and truth.json.")] = Path("simulated"),
+    out: Annotated[Path, typer.Option(help="Folder for the tables, federation.toml and truth.json.")] = Path(
+        "simulated"
+    ),
     p: Annotated[int, typer.Option(help="Number of variables.")] = 20,
-    rows: Annotated[int, typer.Option(help="Rows per site.")] = 2000,
+    rows: Annotated[int, typer.Option(help="Rows per site; rows per block if sites share them.")] = 2000,
     sites: Annotated[int, typer.Option(help="Number of sites.")] = 10,
     noise: Annotated[str, typer.Option(help="Noise family, or mixed.")] = "laplace",
     density: Annotated[float | None, typer.Option(help="Probability of an edge per pair; 0.2 by default.")] = None,
     degree: Annotated[float | None, typer.Option(help="Expected edges per variable, instead of a density.")] = None,
     topology: Annotated[str | None, typer.Option(help="A bnlearn network instead of a random graph.")] = None,
-    scheme: Annotated[str, typer.Option(help="Split of rows: iid, unequal, or sorted (by the first column).")] = "iid",
+    partition: Annotated[
+        str, typer.Option(help="What sites hold: rows of their own (horizontal), columns (vertical), or hybrid.")
+    ] = "horizontal",
+    scheme: Annotated[
+        str | None, typer.Option(help="Horizontal split: iid (default), unequal, or sorted by the first column.")
+    ] = None,
+    blocks: Annotated[int | None, typer.Option(help=f"Hybrid split: blocks of rows, {BLOCKS} by default.")] = None,
     standardise: Annotated[bool, typer.Option(help="Divide every column by its standard deviation.")] = False,
     parquet: Annotated[bool, typer.Option(help="Write Parquet instead of CSV.")] = False,
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
@@ -30,36 +50,99 @@ def simulate(
     """Simulate a LiNGAM model as the paper does and write one table per site, with the truth beside them."""
     import numpy as np
 
-    from fedrcd.data.partition import split_rows
-    from fedrcd.data.read import write_table
+    from fedrcd.data.partition import as_federation
     from fedrcd.data.simulate import random_model
-    from fedrcd.data.table import Table
     from fedrcd.data.topologies import topology as load_topology
-    from fedrcd.graphs.exports import edge_list
 
-    if sites < 1 or rows < 1:
-        raise ConfigError(f"sites and rows must be at least 1, got {sites} and {rows}")
+    n = rows * _number_of_blocks(partition, sites, rows, scheme, blocks)
     rng = np.random.default_rng(seed)
     names, dag = (None, None) if topology is None else load_topology(topology)
     size = p if dag is None else len(dag)
     model = random_model(size, noise=noise, density=density, degree=degree, dag=dag, names=names, rng=rng)
     with patience("drawing rows") as sign:
-        X = model.sample(sites * rows, rng)
+        X = model.sample(n, rng)
         if standardise:
             X = X / X.std(axis=0)
-        parts = split_rows(len(X), sites, scheme=scheme, by=X[:, 0] if scheme == "sorted" else None, rng=rng)  # type: ignore[arg-type]
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            truth = {
-                "variables": model.names,
-                "noise": [noise.name for noise in model.noise],
-                "edges": [asdict(edge) for edge in edge_list(model.B, model.names)],
-            }
-            (out / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
-        except OSError as problem:
-            raise FileError(f"cannot write to {out}: {problem.strerror}") from None
-        for k, part in enumerate(parts, 1):
-            path = out / f"site_{k:0{len(str(sites))}d}.{'parquet' if parquet else 'csv'}"
+        parts = _parts(X, model.names, partition, sites, scheme or "iid", n // rows, rng)
+        federation = as_federation(parts, model.names)
+        _describe(out, model, federation)
+        for site in federation.sites:
+            path = out / f"{site.name}.{'parquet' if parquet else 'csv'}"
             sign.say(f"writing {path}")
-            write_table(path, Table(np.ascontiguousarray(X[part]), model.names, path.name))
-    print(f"written: {sites} tables of {size} variables and truth.json in {out}")
+            _write_site(
+                path, X, model.names, [part for part in parts if part.site == site.name], partition == "horizontal"
+            )
+    print(f"written: {sites} tables of {size} variables, federation.toml and truth.json in {out}")
+
+
+def _number_of_blocks(partition: str, sites: int, rows: int, scheme: str | None, blocks: int | None) -> int:
+    """Into how many blocks the rows fall, of settings that go together."""
+    if partition not in PARTITIONS:
+        hint = did_you_mean(partition, PARTITIONS)
+        raise ConfigError(f"no partition {partition!r}; known are {', '.join(PARTITIONS)}{hint}")
+    if sites < 1 or rows < 1:
+        raise ConfigError(f"sites and rows must be at least 1, got {sites} and {rows}")
+    if scheme is not None and partition != "horizontal":
+        raise ConfigError(f"--scheme is for a horizontal split; drop it from a {partition} one")
+    if blocks is not None and partition != "hybrid":
+        raise ConfigError(f"--blocks is for a hybrid split; drop it from a {partition} one")
+    if blocks is not None and blocks < 1:
+        raise ConfigError(f"blocks must be at least 1, got {blocks}")
+    return {"horizontal": sites, "vertical": 1, "hybrid": BLOCKS if blocks is None else blocks}[partition]
+
+
+def _parts(
+    X: Matrix, names: tuple[str, ...], partition: str, sites: int, scheme: str, blocks: int, rng: np.random.Generator
+) -> list[Part]:
+    from fedrcd.data.partition import column_parts, hybrid_split, row_parts, split_rows, vertical_split
+
+    if partition == "vertical":
+        return column_parts(len(X), vertical_split(names, sites, rng=rng))
+    if partition == "hybrid":
+        return hybrid_split(len(X), names, sites, blocks, rng=rng)
+    by = X[:, 0] if scheme == "sorted" else None
+    return row_parts(split_rows(len(X), sites, scheme=scheme, by=by, rng=rng), names)  # type: ignore[arg-type]
+
+
+def _describe(out: Path, model: LinearModel, federation: Federation) -> None:
+    """Write what is known besides the rows: the truth, and who holds what."""
+    from fedrcd.data.federation import write_federation
+    from fedrcd.graphs.exports import edge_list
+
+    truth = {
+        "variables": model.names,
+        "noise": [noise.name for noise in model.noise],
+        "edges": [asdict(edge) for edge in edge_list(model.B, model.names)],
+    }
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise FileError(f"cannot write to {out}: {problem.strerror}") from None
+    write_federation(out / "federation.toml", federation)
+
+
+def _write_site(path: Path, X: Matrix, names: tuple[str, ...], parts: list[Part], plain: bool) -> None:
+    """Write the blocks of one site to one file; if not `plain`, with a label of the row and of the block in front."""
+    import numpy as np
+    import pandas as pd
+
+    from fedrcd.data.read import write_table
+    from fedrcd.data.table import Table
+
+    columns = [names.index(name) for name in parts[0].columns]
+    rows = np.concatenate([part.rows for part in parts])
+    values = np.ascontiguousarray(X[rows][:, columns])
+    if plain:
+        write_table(path, Table(values, parts[0].columns, path.name))
+        return
+    frame = pd.DataFrame(values, columns=list(parts[0].columns))
+    frame.insert(0, "id", [f"r{row:05d}" for row in rows])
+    frame.insert(1, "block", np.repeat([part.block for part in parts], [len(part.rows) for part in parts]))
+    try:
+        if path.suffix == ".parquet":
+            frame.to_parquet(path, index=False)
+        else:
+            frame.to_csv(path, index=False)
+    except OSError as problem:
+        raise FileError(f"cannot write {path}: {problem.strerror}") from None

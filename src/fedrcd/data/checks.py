@@ -21,7 +21,7 @@ from fedrcd.typing import Matrix, Vector
 ROWS_PER_PIECE = 8192
 
 
-def check_values(values: Matrix, names: Sequence[str], source: str) -> None:
+def check_values(values: Matrix, names: Sequence[str], source: str, *, gaps: bool = False) -> None:
     """Refuse values from which no causal order can be learned, whatever the method.
 
     Parameters
@@ -32,6 +32,8 @@ def check_values(values: Matrix, names: Sequence[str], source: str) -> None:
         Name of each column.
     source : str
         What messages call the table.
+    gaps : bool
+        Accept missing values.
 
     Raises
     ------
@@ -45,16 +47,18 @@ def check_values(values: Matrix, names: Sequence[str], source: str) -> None:
         raise DataError(f"{source} has {n or 'no'} row{'s' * (n != 1)}; need at least 2 rows")
     with np.errstate(invalid="ignore"):
         low, high = values.min(axis=0), values.max(axis=0)
+    missing = np.isnan(low)
+    if gaps and missing.any():
+        low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
 
     def those(bad: npt.NDArray[np.bool_]) -> str:
         return columns([names[j] for j in np.flatnonzero(bad).tolist()])
 
-    missing = np.isnan(low)
-    if missing.any():
-        raise DataError(
-            f"missing values in {those(missing)} of {source}; remove those rows first: "
-            "missing values are not supported yet"
-        )
+    if missing.any() and not gaps:
+        raise DataError(f"missing values in {those(missing)} of {source}; fill them or remove those rows first")
+    empty = np.isnan(low)
+    if empty.any():
+        raise DataError(f"nothing but missing values in {those(empty)} of {source}; leave empty columns out")
     infinite = np.isinf(low) | np.isinf(high)
     if infinite.any():
         raise DataError(f"infinite values in {those(infinite)} of {source}; remove those rows first")

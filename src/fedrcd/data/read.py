@@ -25,13 +25,15 @@ DAMAGED = "it is damaged, or not what its ending says"
 NOT_UTF8 = "it is not UTF-8; save it in that encoding first"
 
 
-def read_table(path: str | os.PathLike[str]) -> Table:
+def read_table(path: str | os.PathLike[str], *, gaps: bool = False) -> Table:
     """Checked table from a file; its first line, or its schema, names the columns.
 
     Parameters
     ----------
     path : path
         A file that ends in .csv, .csv.gz, .tsv or .parquet. Text is UTF-8 with a point as decimal mark.
+    gaps : bool
+        Accept missing values.
 
     Raises
     ------
@@ -40,12 +42,16 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     DataError
         When the table in it cannot be used.
     """
+    table = from_arrow(read_arrow(path), Path(path).name)
+    check_table(table, gaps=gaps)
+    return table
+
+
+def read_arrow(path: str | os.PathLike[str]) -> pa.Table:
+    """Whatever columns a file has, unchecked; raises as `read_table` does for files."""
     path = Path(path)
     _require_file(path)
-    arrow = _read_parquet(path) if _ending(path) == ".parquet" else _read_text(path)
-    table = from_arrow(arrow, path.name)
-    check_table(table)
-    return table
+    return _read_parquet(path) if _ending(path) == ".parquet" else _read_text(path)
 
 
 def write_table(path: str | os.PathLike[str], table: Table) -> None:

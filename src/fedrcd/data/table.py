@@ -30,14 +30,18 @@ class Table:
         Name of each column.
     source : str
         What messages call this table: a file name, or "table 2".
+    site, block : str
+        Whose rows these are, and which; empty where nobody said.
     """
 
     values: Matrix = field(repr=False)
     names: tuple[str, ...]
     source: str
+    site: str = ""
+    block: str = ""
 
 
-def as_table(obj: object, source: str = "table") -> Table:
+def as_table(obj: object, source: str = "table", *, gaps: bool = False) -> Table:
     """Checked table from a DataFrame, a 2-d array, an Arrow table, a path or a `Table`.
 
     Integers, booleans and single precision become float64; a C-contiguous float64 array is not copied.
@@ -49,6 +53,8 @@ def as_table(obj: object, source: str = "table") -> Table:
         exports an Arrow stream count as Arrow tables.
     source : str
         What messages call the table; a path is called by its file name.
+    gaps : bool
+        Accept missing values, as NaN.
 
     Raises
     ------
@@ -60,22 +66,22 @@ def as_table(obj: object, source: str = "table") -> Table:
     if isinstance(obj, str | os.PathLike):
         from fedrcd.data.read import read_table
 
-        return read_table(obj)
+        return read_table(obj, gaps=gaps)
     if isinstance(obj, Table):
         table = obj
     elif isinstance(obj, np.ndarray):
         table = _from_array(obj, source)
     else:
         table = _from_columns(obj, source)
-    check_table(table)
+    check_table(table, gaps=gaps)
     return table
 
 
-def check_table(table: Table) -> None:
+def check_table(table: Table, *, gaps: bool = False) -> None:
     """Refuse a table that no method can use.
 
-    Names must be given and differ; values must be finite; no column may be constant and no two identical; at
-    least two rows and two columns are needed.
+    Names must be given and differ; values must be finite, or missing if there may be `gaps`; no column may be
+    constant and no two identical; at least two rows and two columns are needed.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def check_table(table: Table) -> None:
             f"got shape {table.values.shape} and {len(table.names)} names"
         )
     check_names(table.names, table.source)
-    check_values(table.values, table.names, table.source)
+    check_values(table.values, table.names, table.source, gaps=gaps)
 
 
 def from_arrow(arrow: pa.Table, source: str) -> Table:

@@ -40,6 +40,8 @@ class Marginals:
     cov: Matrix
     distance: Vector
     """How far each variable is from Gaussian, in standard errors."""
+    repaired: bool = False
+    """Whether the covariance had to be made positive definite."""
 
 
 class Deflation(Protocol[T]):

@@ -1,16 +1,33 @@
-"""A federation inside one process: every table is a site."""
+"""A federation inside one process: every table is a block of rows at a site."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from fedrcd.errors import DataError
 from fedrcd.protocol.outliers import rows_within
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
-from fedrcd.statistics.frame import propose_frame
+from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.frame import Frame, propose_frame, robust_frame
 from fedrcd.typing import Matrix
+
+Missing = Literal["complete", "available"]
+Within = Literal["none", "centre", "standardise"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalBlock:
+    """Rows of one block at one site, with the columns the site has for them."""
+
+    site: str
+    block: str
+    columns: tuple[str, ...]
+    rows: Matrix
 
 
 def embed(
@@ -19,10 +36,8 @@ def embed(
     *,
     labels: Sequence[str] = (),
     stack: bool = False,
-    trim: float | None = None,
-    progress: Callable[[Traffic], None] | None = None,
 ) -> InProcess:
-    """A transport over tables with the same columns, in a frame proposed from their rows.
+    """A transport over complete tables with the same columns, each with rows of its own.
 
     Parameters
     ----------
@@ -34,15 +49,92 @@ def embed(
         What messages call the sites.
     stack : bool
         Make one site of all tables.
-    trim : float, optional
-        Leave out rows with a value more than this many scales from the centre of the frame.
-    progress : callable, optional
-        Called with the traffic so far after each site's answer.
     """
     rows = [np.concatenate(tables)] if stack and len(tables) > 1 else list(tables)
     names = labels if len(labels) == len(rows) else [f"site {k}" for k in range(1, len(rows) + 1)]
-    frame = propose_frame(rows)
+    return embed_blocks([LocalBlock(name, name, columns, one) for name, one in zip(names, rows, strict=True)], columns)
+
+
+def embed_blocks(
+    blocks: Sequence[LocalBlock],
+    variables: tuple[str, ...],
+    *,
+    trim: float | None = None,
+    within: Within = "none",
+    missing: Missing = "complete",
+    progress: Callable[[Traffic], None] | None = None,
+) -> InProcess:
+    """A transport over blocks whose columns may differ, in a frame proposed from their rows.
+
+    Parameters
+    ----------
+    blocks : sequence of LocalBlock
+        In the order of the federation.
+    variables : (p,) tuple of str
+        All variables; their order breaks ties.
+    trim : float, optional
+        Leave out rows with a value more than this many robust scales from its variable's median.
+    within : {"none", "centre", "standardise"}
+        Whether every site expresses its rows by its own means, or means and standard deviations, before summing.
+    missing : {"complete", "available"}
+        Leave out rows with a missing value, or only the values.
+    progress : callable, optional
+        Called with the traffic so far after each site's answer.
+    """
+    if missing == "complete":
+        blocks = [_complete(block) for block in blocks]
+    held = [[variables.index(name) for name in block.columns] for block in blocks]
     if trim is not None:
-        rows = [values[rows_within(values, frame, trim)] for values in rows]
-    sites = [TableSite(name, values, columns) for name, values in zip(names, rows, strict=True)]
-    return InProcess(sites, Setting(columns, frame), progress)
+        blocks = _trimmed(blocks, held, trim)
+    own = [own_frame(block.rows, within) for block in blocks]
+    expressed = [
+        block.rows if frame is None else frame.express(block.rows) for block, frame in zip(blocks, own, strict=True)
+    ]
+    sites = [
+        TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing == "available")
+        for block, frame in zip(blocks, own, strict=True)
+    ]
+    return InProcess(sites, Setting(variables, propose_frame(expressed, held), _layout(blocks, variables)), progress)
+
+
+def _trimmed(blocks: Sequence[LocalBlock], held: Sequence[Sequence[int]], limit: float) -> list[LocalBlock]:
+    """Blocks without the rows that have a value more than `limit` robust scales from its variable's median.
+
+    Medians and scales are over all rows of all blocks, so the same rows are left out however they are split.
+    """
+    robust = robust_frame([block.rows for block in blocks], held)
+    return [
+        replace(block, rows=block.rows[rows_within(block.rows, robust.keep(chosen), limit)])
+        for block, chosen in zip(blocks, held, strict=True)
+    ]
+
+
+def own_frame(rows: Matrix, within: Within) -> Frame | None:
+    """The centre and scale a block expresses its rows by, if any; missing values are passed over."""
+    if within == "none":
+        return None
+    mean = np.nanmean(rows, axis=0)
+    if within == "centre":
+        return Frame(mean, np.ones(len(mean)))
+    return Frame(mean, np.nanstd(rows, axis=0))
+
+
+def _complete(block: LocalBlock) -> LocalBlock:
+    """The rows of a block without missing values."""
+    kept = ~np.isnan(block.rows).any(axis=1)
+    if kept.all():
+        return block
+    if not kept.any():
+        raise DataError(f"{block.site} has no row without missing values; try missing='available'")
+    return replace(block, rows=block.rows[kept])
+
+
+def _layout(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Layout | None:
+    """Who holds what, unless every block has rows of its own and all variables."""
+    alone = len({block.block for block in blocks}) == len(blocks)
+    if alone and all(set(block.columns) == set(variables) for block in blocks):
+        return None
+    rows: dict[str, int] = {}
+    for block in blocks:  # a block shared by several sites has as many rows as the site with most of them complete
+        rows[block.block] = max(rows.get(block.block, 0), len(block.rows))
+    return Layout(variables, tuple(Holding(b.site, b.block, b.columns, rows[b.block]) for b in blocks))

@@ -24,7 +24,7 @@ def rows_within(rows: Matrix, frame: Frame, limit: float) -> BoolMatrix:
     within = np.empty(len(rows), dtype=bool)
     for first in range(0, len(rows), ROWS_AT_ONCE):
         z = frame.express(rows[first : first + ROWS_AT_ONCE])
-        within[first : first + len(z)] = (np.abs(z, out=z) <= limit).all(axis=1)
+        within[first : first + len(z)] = ~(np.abs(z, out=z) > limit).any(axis=1)
     return within
 
 
@@ -34,12 +34,14 @@ def columns_with_gross_errors(rows: Matrix, frame: Frame) -> list[int]:
     Among the outermost two per cent of a column, beyond `FAR` scales, there is a gap of a factor `GAP`.
     """
     with np.errstate(over="ignore"):
-        reach = np.maximum(rows.max(axis=0) - frame.centre, frame.centre - rows.min(axis=0)) / frame.scale
+        high, low = np.fmax.reduce(rows, axis=0), np.fmin.reduce(rows, axis=0)
+        reach = np.maximum(high - frame.centre, frame.centre - low) / frame.scale
     suspects = np.flatnonzero(reach > FAR)
     return [int(j) for j in suspects if _has_gap(np.abs((rows[:, j] - frame.centre[j]) / frame.scale[j]))]
 
 
 def _has_gap(distance: Matrix) -> bool:
+    distance = distance[~np.isnan(distance)]
     outermost = max(2, len(distance) // 50)
     tail = np.sort(np.partition(distance, -outermost)[-outermost:])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

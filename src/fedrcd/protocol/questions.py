@@ -7,16 +7,18 @@ restarted site gives the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from fedrcd.errors import ProtocolError
+from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
 from fedrcd.statistics.frame import Frame
-from fedrcd.statistics.pair_sums import PairSums, pair_sums
-from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums
+from fedrcd.statistics.pair_sums import PairSums, pair_sums, pair_sums_with_gaps
+from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums, tensor_sums_with_gaps
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 
@@ -37,11 +39,10 @@ class Sums(Protocol):
 
 
 S = TypeVar("S", bound=Sums)
-S_co = TypeVar("S_co", bound=Sums, covariant=True)
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Question(Protocol[S_co]):
+class Question(Protocol[S]):
     """Asks for one statistic; `answer` runs at a site."""
 
     @property
@@ -54,9 +55,21 @@ class Question(Protocol[S_co]):
         """The reference frame of those variables."""
         ...
 
-    def answer(self, blocks: Iterable[Matrix]) -> S_co:
-        """The statistic of rows that arrive in blocks, in the frame."""
+    def share(self, layout: Layout, holding: int) -> Share[S] | None:
+        """What a holding answers for in a federation whose sites hold different columns; None if nothing."""
         ...
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> S:
+        """The statistic of rows that arrive in blocks, in the frame; with `gaps` missing values are NaN."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Generic[S]):
+    """A holding's share of a question: what to ask its rows, and how the answer fits in with the others."""
+
+    question: Question[S]
+    finish: Callable[[S], S]
 
 
 Rounds: TypeAlias = Generator[Question[Any], Any, R_co]
@@ -71,17 +84,33 @@ def ask(question: Question[S]) -> Rounds[S]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairQuestion:
-    """Asks for pair sums up to an order, of the variables or of residuals R z."""
+    """Asks for pair sums up to an order, of the variables or of residuals R z.
+
+    Residuals need all variables of a row at one site; `complete` restricts the variables themselves to such rows too.
+    """
 
     variables: tuple[str, ...]
     frame: Frame
     order: int
     residuals: Matrix | None = None
+    complete: bool = False
 
-    def answer(self, blocks: Iterable[Matrix]) -> PairSums:
+    def share(self, layout: Layout, holding: int) -> Share[PairSums] | None:
+        """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
+        if self.complete or self.residuals is not None:
+            return _whole_rows(self, layout, holding)
+        owned = layout.owned_pairs()[holding]
+        if not owned.any():
+            return None
+        chosen = np.flatnonzero(layout.held()[holding]).tolist()
+        part = replace(self, variables=layout.holdings[holding].ordered(self.variables), frame=self.frame.keep(chosen))
+        return Share(part, lambda sums: sums.spread(chosen, len(self.variables), owned))
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> PairSums:
         """Pair sums of the rows."""
         if self.residuals is None:
-            return pair_sums(blocks, len(self.variables), self.order)
+            kernel = pair_sums_with_gaps if gaps else pair_sums
+            return kernel(blocks, len(self.variables), self.order)
         R = self.residuals.T
         return pair_sums((z @ R for z in blocks), R.shape[1], self.order)
 
@@ -93,9 +122,19 @@ class TensorQuestion:
     variables: tuple[str, ...]
     frame: Frame
 
-    def answer(self, blocks: Iterable[Matrix]) -> TensorSums:
+    def share(self, layout: Layout, holding: int) -> Share[TensorSums] | None:
+        """The combinations of four that no earlier site of the block holds."""
+        owned = layout.owned_quadruples()[holding]
+        if not owned.any():
+            return None
+        chosen = np.flatnonzero(layout.held()[holding]).tolist()
+        part = TensorQuestion(layout.holdings[holding].ordered(self.variables), self.frame.keep(chosen))
+        return Share(part, lambda sums: sums.spread(chosen, len(self.variables), owned))
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> TensorSums:
         """Tensor sums of the rows."""
-        return tensor_sums(blocks, len(self.variables))
+        kernel = tensor_sums_with_gaps if gaps else tensor_sums
+        return kernel(blocks, len(self.variables))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,11 +152,22 @@ class EntropyQuestion:
     rho: Vector
     singles: bool
 
-    def answer(self, blocks: Iterable[Matrix]) -> EntropySums:
+    def share(self, layout: Layout, holding: int) -> Share[EntropySums] | None:
+        """Complete rows: residuals need all columns."""
+        return _whole_rows(self, layout, holding)
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> EntropySums:
         """Entropy sums of the rows."""
+        if gaps:
+            raise ProtocolError("entropies of residuals need complete rows")
         R = self.residuals.T
         standardised = (z @ R - self.offset for z in blocks)
         return entropy_sums(standardised, R.shape[1] if self.singles else 0, self.pairs, self.rho)
+
+
+def _whole_rows(question: Question[S], layout: Layout, holding: int) -> Share[S] | None:
+    """The whole question, if the holding answers for complete rows of its block."""
+    return Share(question, lambda sums: sums) if layout.owned_rows()[holding] else None
 
 
 def residual_map(cov: Matrix, given: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:

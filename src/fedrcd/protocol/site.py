@@ -14,6 +14,8 @@ import numpy as np
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.questions import Question, S
+from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.frame import Frame
 from fedrcd.typing import Matrix
 
 ROWS_PER_PIECE = 4096
@@ -39,8 +41,8 @@ class Site(Protocol):
         """How messages call it."""
         ...
 
-    def answer(self, question: Question[S]) -> S:
-        """The statistic asked for, of this site's rows."""
+    def answer(self, question: Question[S], layout: Layout | None = None) -> S | None:
+        """The statistic asked for, of this site's rows; with a layout, of what it answers for, None if nothing."""
         ...
 
 
@@ -51,10 +53,31 @@ class TableSite:
     name: str
     rows: Matrix
     columns: tuple[str, ...]
+    block: str = ""
+    own: Frame | None = None
+    """Centre and scale of this block's own, in which rows are expressed before anything else."""
+    gaps: bool = False
+    """Whether missing values, NaN, are passed over value by value."""
     threads: int = field(default_factory=available_threads)
 
-    def answer(self, question: Question[S]) -> S:
-        """The statistic asked for, of this site's rows."""
+    def answer(self, question: Question[S], layout: Layout | None = None) -> S | None:
+        """The statistic asked for, of this site's rows; None if it answers for none of it."""
+        if layout is None:
+            return self._sums(question)
+        holding = self._place_in(layout)
+        share = question.share(layout, holding)
+        return None if share is None else share.finish(self._sums(share.question))
+
+    def _place_in(self, layout: Layout) -> int:
+        """Number of this holding in a layout that says of it what is true."""
+        for number, holding in enumerate(layout.holdings):
+            if (holding.site, holding.block) == (self.name, self.block):
+                if set(holding.columns) != set(self.columns) or holding.rows < len(self.rows):
+                    raise ProtocolError(f"the plan of the federation is wrong about site {self.name!r}")
+                return number
+        raise ProtocolError(f"the plan of the federation does not know site {self.name!r} with block {self.block!r}")
+
+    def _sums(self, question: Question[S]) -> S:
         missing = [name for name in question.variables if name not in self.columns]
         if missing:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
@@ -62,7 +85,7 @@ class TableSite:
 
         def sums_of_piece(first: int) -> S:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
-                return question.answer(self._blocks(question, chosen, first))
+                return question.answer(self._blocks(question, chosen, first), gaps=self.gaps)
 
         with one_blas_thread():
             return _sum_in_order(sums_of_piece, range(0, max(len(self.rows), 1), ROWS_PER_PIECE), self.threads)
@@ -70,11 +93,12 @@ class TableSite:
     def _blocks(self, question: Question[S], chosen: list[int], first: int) -> Iterator[Matrix]:
         """The rows of one piece in the question's frame and variable order; every block reuses one buffer."""
         in_order = chosen == list(range(len(self.columns)))
+        frame = question.frame if self.own is None else question.frame.within(self.own.keep(chosen))
         piece = self.rows[first : first + ROWS_PER_PIECE]
         buffer = np.empty((min(ROWS_AT_ONCE, len(piece)), len(chosen)))
         for start in range(0, len(piece), ROWS_AT_ONCE):
             rows = piece[start : start + ROWS_AT_ONCE]
-            yield question.frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
+            yield frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
 
 
 def _sum_in_order(sums_of: Callable[[int], S], pieces: range, threads: int) -> S:

@@ -9,6 +9,7 @@ from typing import Protocol
 from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.site import Site
+from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 
 BYTES_PER_NUMBER = 8
@@ -29,6 +30,8 @@ class Setting:
 
     variables: tuple[str, ...]
     frame: Frame
+    layout: Layout | None = None
+    """Who holds what; None where every site holds all variables of rows of its own."""
 
 
 class Transport(Protocol):
@@ -65,7 +68,9 @@ class InProcess:
         pooled: S | None = None
         self.traffic.rounds += 1
         for site in self.sites:
-            answer = site.answer(question)
+            answer = site.answer(question, self.setting.layout)
+            if answer is None:
+                continue
             try:
                 answer.check(question.variables)
             except StatisticError as problem:
@@ -76,5 +81,6 @@ class InProcess:
             pooled = answer if pooled is None else pooled + answer
             if self.progress:
                 self.progress(self.traffic)
-        assert pooled is not None
+        if pooled is None:
+            raise ProtocolError("no site can answer: none holds all columns of complete rows")
         return pooled

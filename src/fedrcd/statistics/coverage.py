@@ -14,6 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.statistics.pair_index import pair_index
 from fedrcd.typing import BoolMatrix, IntMatrix
 
 
@@ -25,6 +26,10 @@ class Holding:
     block: str
     columns: tuple[str, ...]
     rows: int
+
+    def ordered(self, variables: Sequence[str]) -> tuple[str, ...]:
+        """The columns it has, in the order of the variables."""
+        return tuple(name for name in variables if name in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,16 @@ class Layout:
     def owned_pairs(self) -> list[BoolMatrix]:
         """Pairs of variables each holding answers for, shape (p, p) each; the diagonal stands for single variables."""
         return self.owned([np.outer(has, has) for has in self.held()])
+
+    def owned_quadruples(self) -> list[BoolMatrix]:
+        """Pairs of pairs of (1, variables) each holding answers for, as `TensorSums.moments` numbers them."""
+        index = pair_index(len(self.variables) + 1)
+        holds = []
+        for has in self.held():
+            with_one = np.concatenate([[True], has])
+            pairs = with_one[index.first] & with_one[index.second]
+            holds.append(np.outer(pairs, pairs))
+        return self.owned(holds)
 
     def owned_rows(self) -> list[bool]:
         """Whether each holding answers for complete rows: it has all variables, and no earlier one of its block has."""

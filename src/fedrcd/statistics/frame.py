@@ -41,22 +41,51 @@ class Frame:
         """The frame in which z is x."""
         return cls(np.zeros(p), np.ones(p))
 
+    def keep(self, chosen: Sequence[int]) -> Frame:
+        """The frame of some of the variables."""
+        return Frame(self.centre[list(chosen)], self.scale[list(chosen)])
+
+    def within(self, own: Frame) -> Frame:
+        """The frame in which raw rows are what rows first expressed in `own` are in this one."""
+        return Frame(own.centre + own.scale * self.centre, own.scale * self.scale)
+
     def express(self, rows: Matrix, out: Matrix | None = None) -> Matrix:
         """Rows in this frame, z; written to `out` if given."""
         z = np.subtract(rows, self.centre, out=out)
         return np.divide(z, self.scale, out=z)
 
 
-def propose_frame(tables: Sequence[Matrix]) -> Frame:
-    """A frame for tables that lie in one process: medians and robust scales of evenly spaced rows of each.
+def propose_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None) -> Frame:
+    """A frame for tables that lie in one process, from evenly spaced rows of each.
 
-    Evenly spaced rather than first rows: tables are often sorted. Scales are the interquartile range of a Gaussian with
-    standard deviation 1, rounded to powers of two so that expressing a value in the frame rounds once, not twice.
+    Evenly spaced rather than first rows: tables are often sorted. Scales are rounded to powers of two, so that
+    expressing a value in the frame rounds once, not twice. `held` is as in `robust_frame`.
     """
-    sample = np.concatenate([rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables])
-    low, centre, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=0)
+    exact = robust_frame([rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables], held)
+    return Frame(exact.centre, np.exp2(np.round(np.log2(exact.scale))))
+
+
+def robust_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None) -> Frame:
+    """Medians, and interquartile ranges in standard deviations of a Gaussian, over the rows of all tables.
+
+    `held` says which variables the columns of each table are, if not all. Missing values, NaN, are passed over.
+    """
+    if held is None:
+        held = [range(rows.shape[1]) for rows in tables]
+    p = 1 + max(max(columns) for columns in held)
+    gathered: list[list[Vector]] = [[] for _ in range(p)]
+    for rows, columns in zip(tables, held, strict=True):
+        for j, values in zip(columns, rows.T, strict=True):
+            gathered[j].append(values)
+    return Frame(*np.array([_robust(np.concatenate(parts)) for parts in gathered]).T)
+
+
+def _robust(values: Vector) -> tuple[float, float]:
+    """Median and robust scale of one variable."""
+    observed = values[~np.isnan(values)]
+    if len(observed) == 0:
+        return 0.0, 1.0
+    low, centre, high = np.quantile(observed, [0.25, 0.5, 0.75])
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = (high - low) / 1.349
-        spread = np.where(spread > 0, spread, sample.std(axis=0))  # more than half of the rows may share one value
-    spread[~((spread > 0) & np.isfinite(spread))] = 1.0
-    return Frame(centre, np.exp2(np.round(np.log2(spread))))
+        spread = (high - low) / 1.349 or observed.std()  # more than half of the rows may share one value
+    return float(centre), float(spread) if 0 < spread < np.inf else 1.0

@@ -66,7 +66,10 @@ class PairCumulants:
 
     def scaled(self, factor: Vector) -> PairCumulants:
         """The cumulants of x_i * factor_i; `factor` has shape (p,)."""
-        f, g = factor[:, None], factor[None, :]
+        return self._rescaled(factor[:, None], factor[None, :])
+
+    def _rescaled(self, f: Matrix, g: Matrix) -> PairCumulants:
+        """The cumulants at [i, j] of x_i * f[i, j] and x_j * g[i, j]."""
         scaled: list[Any] = [self.count, self.k2 * f**2, self.cov * (f * g)]
         if self.k12.size:
             scaled += [self.k3 * f**3, self.k12 * (f * g**2)]
@@ -77,6 +80,16 @@ class PairCumulants:
     def standardised(self) -> PairCumulants:
         """The cumulants of the variables divided by their standard deviation."""
         return self.scaled(1 / np.sqrt(np.diagonal(self.cov)))
+
+    def harmonised(self) -> PairCumulants:
+        """The same in common units where pairs come from different rows.
+
+        The cumulants of a pair are divided by the standard deviations over the pair's own rows and multiplied by those
+        over all rows of each variable: correlations stay within one, and the cumulants of x_i alone stay those of the
+        rows it is paired on.
+        """
+        f = np.sqrt(np.diagonal(self.cov)[:, None] / self.k2)
+        return self._rescaled(f, f.T)
 
 
 def _take(array: Any, index: IntVector) -> Any:

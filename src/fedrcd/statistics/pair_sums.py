@@ -57,15 +57,30 @@ class PairSums:
     def numbers(self) -> int:
         """How many numbers travel: symmetric arrays count once, diagonals repeat the sums of one variable."""
         p = self.p
-        off_diagonal = {True: p * (p - 1) // 2, False: p * (p - 1)}
-        total = 1 if self.is_complete else p * (p + 1) // 2
-        for (a, b), values in self.sums.items():
-            total += values.size if b == 0 else off_diagonal[a == b]
+        if self.is_complete:
+            single, pairs, total = p, p * (p - 1) // 2, 1
+        else:  # entries without rows do not travel
+            single, pairs = int(np.count_nonzero(self.count)), int(np.count_nonzero(np.triu(self.count, 1)))
+            total = pairs + int(np.count_nonzero(np.diagonal(self.count)))
+        for a, b in self.sums:
+            total += single if b == 0 else pairs * (1 if a == b else 2)
         return total
 
     def at(self, a: int, b: int) -> Matrix:
         """The sums of z_i^a z_j^b as an array that broadcasts to [i, j]."""
         return self.sums[a, b] if a >= b else self.sums[b, a].T
+
+    def spread(self, chosen: Sequence[int], p: int, owned: BoolMatrix) -> PairSums:
+        """These sums as those of variables `chosen` among p, without the pairs that are not owned, shape (p, p)."""
+        place = np.ix_(chosen, chosen)
+        mine = owned[place]
+        count = np.zeros((p, p), dtype=np.int64)
+        count[place] = np.where(mine, self.count, 0)
+        sums = {}
+        for power, values in self.sums.items():
+            sums[power] = np.zeros((p, p))
+            sums[power][place] = np.where(mine, values, 0.0)
+        return PairSums(self.order, count, sums)
 
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
@@ -152,6 +167,20 @@ def _moment_matrices(sums: PairSums, monomials: list[Power]) -> Matrix:
             power = (a + d, b + e)
             gram[:, :, r, c] = sums.count if power == (0, 0) else sums.at(*power)
     return gram
+
+
+def pair_sums_with_gaps(blocks: Iterable[Matrix], p: int, order: int) -> PairSums:
+    """Pair sums of rows with missing values, NaN: each pair over the rows in which both variables are observed."""
+    total: dict[Power, Any] = {power: np.zeros((p, p)) for power in POWERS[order]}
+    count = np.zeros((p, p))
+    for z in blocks:
+        observed = np.isfinite(z).astype(float)
+        filled = np.where(observed > 0, z, 0.0)
+        power_of = {0: observed, 1: filled, 2: filled**2, 3: filled**3, 4: filled**4}
+        count += observed.T @ observed
+        for a, b in total:
+            total[a, b] += power_of[a].T @ power_of[b]
+    return PairSums(order, np.rint(count).astype(np.int64), total)
 
 
 def pair_sums(blocks: Iterable[Matrix], p: int, order: int) -> PairSums:

@@ -124,7 +124,7 @@ def tensor_cumulants(sums: TensorSums, frame: Frame, estimator: Estimator = "plu
 def _central_moments(sums: TensorSums) -> tuple[Vector, Matrix, Matrix, Matrix]:
     """Mean, and moments of order 2, 3 and 4 about it, the last two over pairs."""
     p = sums.p
-    raw = sums.moments() / sums.count
+    raw = sums.mean_moments()
     index = pair_index(p + 1)
     mean = raw[0, index.number[0, 1:]].copy()
     b = np.concatenate([[0.0], mean])

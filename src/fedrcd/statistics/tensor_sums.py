@@ -9,7 +9,7 @@ tensor needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -20,7 +20,7 @@ import numpy as np
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import is_moment_matrix
-from fedrcd.typing import Matrix, Vector
+from fedrcd.typing import BoolMatrix, Matrix, Vector
 
 COLUMNS_AT_ONCE = 48
 """Left-hand columns that one product takes at least: products with very few columns are slow."""
@@ -35,41 +35,67 @@ class TensorSums:
 
     p: int
     packed: Vector
+    counts: Vector | None = None
+    """Rows behind each entry, where not all entries have the same."""
 
     @property
     def count(self) -> int:
-        """Number of rows."""
-        return round(float(self.packed[0]))
+        """Number of rows behind the entry that has fewest."""
+        return round(float(self.packed[0] if self.counts is None else self.counts.min()))
 
     @property
     def numbers(self) -> int:
-        """How many numbers travel."""
-        return len(self.packed)
+        """How many numbers travel; entries without rows do not."""
+        return len(self.packed) if self.counts is None else 2 * int(np.count_nonzero(self.counts))
+
+    def counted(self) -> Vector:
+        """Rows behind each entry."""
+        return np.full(len(self.packed), self.packed[0]) if self.counts is None else self.counts
+
+    def spread(self, chosen: Sequence[int], p: int, owned: BoolMatrix) -> TensorSums:
+        """These sums as those of variables `chosen` among p, without the entries that are not owned.
+
+        `owned` says which pairs of pairs of (1, z) are, shape (m, m).
+        """
+        inner = np.concatenate([[0], np.asarray(chosen) + 1])
+        small, large = pair_index(self.p + 1), pair_index(p + 1)
+        pairs = large.number[inner[small.first], inner[small.second]]
+        place = np.ix_(pairs, pairs)
+        moments, counts = np.zeros(owned.shape), np.zeros(owned.shape)
+        moments[place] = np.where(owned[place], self.moments(), 0.0)
+        counts[place] = np.where(owned[place], _matrix(self.p, self.counted()), 0.0)
+        packed = _packed(p, moments)
+        return TensorSums(p, packed, _packed(p, counts))
 
     @classmethod
     def from_moments(cls, p: int, matrix: Matrix) -> Self:
         """The sums that `moments` shows as a matrix over pairs."""
-        number = pair_index(p + 1).number
-        blocks = [matrix[number[: block.second + 1, block.second], block.right].ravel() for block in _blocks(p)]
-        return cls(p, np.concatenate(blocks))
+        return cls(p, _packed(p, matrix))
 
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
         self._require_like(other)
-        return type(self)(self.p, self.packed + other.packed)
+        counts = None if self.counts is None and other.counts is None else self.counted() + other.counted()
+        return type(self)(self.p, self.packed + other.packed, counts)
 
     def __sub__(self, part: Self) -> Self:
         """Sums of what remains without the rows behind `part`."""
         self._require_like(part)
-        if part.count > self.count:
+        counts = self.counted() - part.counted()
+        if (counts < 0).any():
             raise StatisticError("cannot take away more rows than there are")
-        return type(self)(self.p, self.packed - part.packed)
+        both = self.counts is None and part.counts is None
+        return type(self)(self.p, self.packed - part.packed, None if both else counts)
 
     def __eq__(self, other: object) -> bool:
         """Equality to the last bit."""
         if not isinstance(other, TensorSums):
             return NotImplemented
-        return self.p == other.p and np.array_equal(self.packed, other.packed)
+        return (
+            self.p == other.p
+            and np.array_equal(self.packed, other.packed)
+            and np.array_equal(self.counted(), other.counted())
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -81,8 +107,9 @@ class TensorSums:
         """Raise unless the size is right and all sums are finite; `names` label the variables."""
         if self.packed.shape != (comb(self.p + 4, 4),):
             raise StatisticError(f"tensor sums of {self.p} variables must have {comb(self.p + 4, 4)} numbers")
-        if np.isfinite(self.packed[0]) and (self.packed[0] < 0 or self.packed[0] != self.count):
-            raise StatisticError("the count must be a whole number of at least 0")
+        counts = self.counted()
+        if np.isfinite(counts).all() and ((counts < 0).any() or (counts != np.rint(counts)).any()):
+            raise StatisticError("counts must be whole numbers of at least 0")
         if not np.isfinite(self.packed).all():
             powers = np.diagonal(self.moments())[pair_index(self.p + 1).number.diagonal()]
             where = int(np.argmin(np.isfinite(powers[1:])))
@@ -96,21 +123,41 @@ class TensorSums:
 
     def moments(self) -> Matrix:
         """The sums as a symmetric matrix over pairs of (1, z), shape (m, m): [(a, b), (c, d)] is of z_a z_b z_c z_d."""
-        index = pair_index(self.p + 1)
-        matrix = np.empty((index.size, index.size))
-        number = index.number
-        for block, values in _unpack(self.p, self.packed):
-            b = block.second
-            a = np.arange(b + 1)[:, None]
-            c, d = index.first[block.right], index.second[block.right]
-            for one, two in (
-                (number[a, b], number[c, d]),
-                (number[a, c], number[b, d]),
-                (number[a, d], number[b, c]),
-            ):
-                matrix[one, two] = values
-                matrix[two, one] = values
-        return matrix
+        return _matrix(self.p, self.packed)
+
+    def mean_moments(self) -> Matrix:
+        """The same matrix of means instead of sums, each entry over its own rows."""
+        counts = self.counted()
+        if (counts == 0).any():
+            raise StatisticError("some combination of four variables was never observed together")
+        return _matrix(self.p, self.packed / counts)
+
+
+def _matrix(p: int, packed: Vector) -> Matrix:
+    """Packed entries as a symmetric matrix over pairs of (1, z)."""
+    index = pair_index(p + 1)
+    matrix = np.empty((index.size, index.size))
+    number = index.number
+    for block in _blocks(p):
+        values = packed[block.place].reshape(block.second + 1, -1)
+        b = block.second
+        a = np.arange(b + 1)[:, None]
+        c, d = index.first[block.right], index.second[block.right]
+        for one, two in (
+            (number[a, b], number[c, d]),
+            (number[a, c], number[b, d]),
+            (number[a, d], number[b, c]),
+        ):
+            matrix[one, two] = values
+            matrix[two, one] = values
+    return matrix
+
+
+def _packed(p: int, matrix: Matrix) -> Vector:
+    """The packed entries of a symmetric matrix over pairs of (1, z)."""
+    number = pair_index(p + 1).number
+    blocks = [matrix[number[: block.second + 1, block.second], block.right].ravel() for block in _blocks(p)]
+    return np.concatenate(blocks)
 
 
 class _Block(NamedTuple):
@@ -134,10 +181,18 @@ def _blocks(p: int) -> tuple[_Block, ...]:
     return tuple(blocks)
 
 
-def _unpack(p: int, packed: Vector) -> Iterator[tuple[_Block, Matrix]]:
-    """Blocks of packed sums, each as a matrix of shape (b + 1, pairs)."""
-    for block in _blocks(p):
-        yield block, packed[block.place].reshape(block.second + 1, -1)
+def tensor_sums_with_gaps(blocks: Iterable[Matrix], p: int) -> TensorSums:
+    """Tensor sums of rows with missing values, NaN: each entry over the rows in which its variables are observed.
+
+    With zeros in the gaps the sums of products leave such rows out by themselves, and the counts are the tensor sums
+    of the indicators of what was observed.
+    """
+    packed, counts = np.zeros(comb(p + 4, 4)), np.zeros(comb(p + 4, 4))
+    for z in blocks:
+        observed = np.isfinite(z)
+        packed += tensor_sums([np.where(observed, z, 0.0)], p).packed
+        counts += tensor_sums([observed.astype(float)], p).packed
+    return TensorSums(p, packed, counts)
 
 
 def tensor_sums(blocks: Iterable[Matrix], p: int) -> TensorSums:

@@ -63,14 +63,14 @@ def deflate(k: PairCumulants, s: int, marginals: MarginalUpdate) -> PairCumulant
     k22 = k.k22 - b**2 * b.T**2 * k4[s]
     if marginals == "printed":
         with_s = slice(s, s + 1)
-        new_k3 = k3 - b**3 * k3[s] - 3 * b * k.k21[:, with_s] + 3 * b**2 * k.k12[:, with_s]  # [P, Eq. fedrcd_c3]
+        new_k3 = k.k3 - b**3 * k3[s] - 3 * b * k.k21[:, with_s] + 3 * b**2 * k.k12[:, with_s]  # [P, Eq. fedrcd_c3]
         new_k4 = (
-            k4 - 4 * b * k.k31[:, with_s] + 6 * b**2 * k.k22[:, with_s] - 4 * b**3 * k.k13[:, with_s] + b**4 * k4[s]
+            k.k4 - 4 * b * k.k31[:, with_s] + 6 * b**2 * k.k22[:, with_s] - 4 * b**3 * k.k13[:, with_s] + b**4 * k4[s]
         )  # [P, Eq. fedrcd_c4]
     else:
-        new_k3, new_k4 = k3 - b**3 * k3[s], k4 - b**4 * k4[s]
+        new_k3, new_k4 = k.k3 - b**3 * k3[s], k.k4 - b**4 * k4[s]
     for array, diagonal in ((k12, new_k3), (k13, new_k4), (k22, new_k4)):
-        np.fill_diagonal(array, diagonal[:, 0])
+        np.fill_diagonal(array, diagonal[:, 0] if diagonal.shape[1] == 1 else np.diagonal(diagonal))
     return PairCumulants(k.count, _at_diagonal(cov), cov, new_k3, k12, new_k4, k13, k22)
 
 

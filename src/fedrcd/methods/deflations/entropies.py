@@ -32,7 +32,7 @@ class Entropies:
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[Vector], Marginals]]:
         """Ask for the covariance, then for the entropies of the variables themselves."""
-        everything, marginals = yield from ask_pairs(setting, 2, "plug-in")
+        everything, marginals = yield from ask_pairs(setting, 2, "plug-in", complete=True)
         residuals = standardised_residuals(setting, marginals, ())
         singles, charges = yield from self._charge(setting, residuals, np.zeros(len(setting.variables)))
         marginals = replace(marginals, distance=entropy_distance_from_gaussian(singles))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedrcd.methods.gaussianity import distance_from_gaussian
@@ -10,13 +12,23 @@ from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import PairQuestion, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
+from fedrcd.statistics.repair import positive_definite
 
 
-def ask_pairs(setting: Setting, order: int, estimator: Estimator) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
-    """Pooled cumulants of all variables up to an order, and what later steps need of them."""
-    sums = yield from ask(PairQuestion(setting.variables, setting.frame, order))
+def ask_pairs(
+    setting: Setting, order: int, estimator: Estimator, *, complete: bool = False
+) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
+    """Pooled cumulants of all variables up to an order, and what later steps need of them.
+
+    With `complete` only rows count of which one site holds all variables.
+    """
+    sums = yield from ask(PairQuestion(setting.variables, setting.frame, order, complete=complete))
     require_rows(int(sums.count.min()), setting.variables)
-    cumulants = pair_cumulants(sums, setting.frame, estimator)
+    cumulants, repaired = pair_cumulants(sums, setting.frame, estimator), False
+    if not sums.is_complete:
+        cumulants = cumulants.harmonised()
+        cov, repaired = positive_definite(cumulants.cov)
+        cumulants = replace(cumulants, cov=cov)
     require_regular(cumulants.cov, setting.variables)
     mean = np.diagonal(np.broadcast_to(sums.at(1, 0) / sums.count, cumulants.cov.shape))
     marginals = Marginals(
@@ -24,5 +36,6 @@ def ask_pairs(setting: Setting, order: int, estimator: Estimator) -> Rounds[tupl
         mean=setting.frame.centre + setting.frame.scale * mean,
         cov=cumulants.cov,
         distance=distance_from_gaussian(cumulants),
+        repaired=repaired,
     )
     return Evidence(tuple(range(cumulants.p)), cumulants), marginals

@@ -10,7 +10,6 @@ from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import PairQuestion, Rounds, ask, residual_map
 from fedrcd.protocol.transport import Setting
-from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 
 
@@ -23,7 +22,7 @@ class SiteResiduals:
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[PairCumulants], Marginals]]:
         """Ask for pair sums of the variables themselves."""
-        return ask_pairs(setting, self.order, self.estimator)
+        return ask_pairs(setting, self.order, self.estimator, complete=True)
 
     def remove(
         self,
@@ -36,6 +35,4 @@ class SiteResiduals:
         scale = setting.frame.scale
         R, rest = residual_map(marginals.cov / np.outer(scale, scale), sources)
         sums = yield from ask(PairQuestion(setting.variables, setting.frame, self.order, R))
-        kept = list(rest)
-        frame = Frame(setting.frame.centre[kept], scale[kept])
-        return Evidence(rest, pair_cumulants(sums, frame, self.estimator))
+        return Evidence(rest, pair_cumulants(sums, setting.frame.keep(rest), self.estimator))

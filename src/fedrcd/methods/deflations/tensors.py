@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds, TensorQuestion, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
+from fedrcd.statistics.repair import positive_definite
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, tensor_cumulants
 from fedrcd.typing import Vector
 
@@ -31,9 +32,13 @@ class Tensors:
         """Ask for the tensor sums once."""
         sums = yield from ask(TensorQuestion(setting.variables, setting.frame))
         require_rows(sums.count, setting.variables)
-        tensors = tensor_cumulants(sums, setting.frame, self.estimator)
+        tensors, repaired = tensor_cumulants(sums, setting.frame, self.estimator), False
+        if sums.counts is not None:
+            cov, repaired = positive_definite(tensors.cov)
+            tensors = replace(tensors, cov=cov)
         require_regular(tensors.cov, setting.variables)
-        marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance_from_gaussian(tensors.pairs()))
+        distance = distance_from_gaussian(tensors.pairs())
+        marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, repaired)
         unit = np.sqrt(np.diagonal(tensors.cov))
         return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit)), marginals
 

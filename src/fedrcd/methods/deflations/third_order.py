@@ -65,7 +65,7 @@ def deflate_third_order(k: PairCumulants, s: int, coefficient: Coefficient, upda
     skewness that may be tiny, so arrays can grow by many orders of magnitude in a long iteration; they are then
     divided by one power of two, which changes neither the coefficients nor which row sum is least.
     """
-    skew = k.k3[s, 0]
+    skew = k.k3[s, 0] if k.k3.shape[1] == 1 else k.k3[s, s]
     numerator = k.k21[:, s] if coefficient == "published" else k.k12[:, s]
     with np.errstate(over="ignore"):
         a = np.clip(numerator / skew if skew != 0 else np.zeros_like(numerator), -LARGEST, LARGEST)[:, None]

@@ -1,0 +1,335 @@
+"""The file that describes a federation: its variables, its sites and the blocks of rows they hold.
+
+::
+
+    variables = ["age", "bmi"]  # this order breaks every tie
+    id_column = "id"            # at the sites: which row it is
+    block_column = "block"      # at the sites: which block the row belongs to
+
+    [frame.age]                 # optional: what the variable is centred by and divided by
+    centre = 50.0
+    scale = 10.0
+    unit = "years"
+
+    [[site]]                    # in this order: of several sites that hold the same, the first answers
+    name = "hospital-a"
+    key = "..."                 # optional: the public key it answers under
+    columns = ["age", "bmi"]
+    blocks = ["2021"]
+
+    [[block]]
+    label = "2021"
+    rows = 2000
+
+Nothing in it is data: every site and the coordinator can have the same copy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.suggest import did_you_mean
+
+MOST_ROWS = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class VariableFrame:
+    """Where the values of one variable lie, roughly: z = (x - centre) / scale."""
+
+    centre: float
+    scale: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteEntry:
+    """One site: its columns, the same for all its blocks, and the public key it answers under."""
+
+    name: str
+    columns: tuple[str, ...]
+    blocks: tuple[str, ...]
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEntry:
+    """One set of rows; sites that share it hold columns of the same rows."""
+
+    label: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Federation:
+    """What a federation file says; made only if it is consistent.
+
+    Parameters
+    ----------
+    variables : (p,) tuple of str
+        All variables, in the order that breaks every tie.
+    sites : tuple of SiteEntry
+        In the order in which they answer for what several of them hold.
+    blocks : tuple of BlockEntry
+        All blocks of rows.
+    frame : mapping of str to VariableFrame
+        Frames of the variables that have one; may be empty.
+    id_column, block_column : str
+        Columns of the sites' tables that say which row it is and of which block; never variables.
+
+    Raises
+    ------
+    ConfigError
+        One line that names the table and the key of the file.
+    """
+
+    variables: tuple[str, ...]
+    sites: tuple[SiteEntry, ...]
+    blocks: tuple[BlockEntry, ...]
+    frame: Mapping[str, VariableFrame] = field(default_factory=dict)
+    id_column: str = "id"
+    block_column: str = "block"
+
+    def __post_init__(self) -> None:
+        _check_variables(self)
+        _check_sites(self)
+        _check_blocks(self)
+        _check_frame(self)
+
+    def layout(self) -> Layout:
+        """Who holds what: a holding per site and block, in the order of the file."""
+        rows = {block.label: block.rows for block in self.blocks}
+        holdings = [
+            Holding(site.name, label, site.columns, rows[label]) for site in self.sites for label in site.blocks
+        ]
+        return Layout(self.variables, tuple(holdings))
+
+
+def read_federation(path: str | os.PathLike[str]) -> Federation:
+    """The federation that a file describes.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be read or is not TOML; the message has the line.
+    ConfigError
+        When it says something wrong; the message names the file, the table and the key.
+    """
+    content = _read_toml(Path(path))
+    try:
+        return _federation(content)
+    except ConfigError as problem:
+        raise ConfigError(f"{path}: {problem}") from None
+
+
+def write_federation(path: str | os.PathLike[str], federation: Federation) -> None:
+    """Write a file that `read_federation` makes the same federation of; an existing one is replaced.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be written.
+    """
+    try:
+        Path(path).write_text("\n".join(_lines(federation)) + "\n", encoding="utf-8", newline="\n")
+    except OSError as problem:
+        raise FileError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def _check_variables(federation: Federation) -> None:
+    variables = federation.variables
+    if len(variables) < 2:
+        raise ConfigError(f"variables: at least 2 are needed, got {len(variables)}")
+    _require_distinct(variables, "variables")
+    _require_distinct((federation.id_column, federation.block_column), "id_column, block_column")
+    for key, column in (("id_column", federation.id_column), ("block_column", federation.block_column)):
+        if column in variables:
+            raise ConfigError(f"{key}: {column!r} is also in variables; labels of rows are never variables")
+    held = {column for site in federation.sites for column in site.columns}
+    for name in variables:
+        if name not in held:
+            raise ConfigError(f"variables: no [[site]] has {name!r} in its columns")
+
+
+def _check_sites(federation: Federation) -> None:
+    _require_distinct([site.name for site in federation.sites], "[[site]] name")
+    _require_distinct([site.key for site in federation.sites if site.key], "[[site]] key")
+    labels = [block.label for block in federation.blocks]
+    for site in federation.sites:
+        where = f"[[site]] {site.name!r}"
+        _require_known(site.columns, federation.variables, "variable", f"{where} columns")
+        _require_known(site.blocks, labels, "block", f"{where} blocks")
+
+
+def _check_blocks(federation: Federation) -> None:
+    _require_distinct([block.label for block in federation.blocks], "[[block]] label")
+    held = {label for site in federation.sites for label in site.blocks}
+    for block in federation.blocks:
+        where = f"[[block]] {block.label!r}"
+        if not 1 <= block.rows <= MOST_ROWS:
+            raise ConfigError(f"{where} rows: must be between 1 and {MOST_ROWS}, got {block.rows}")
+        if block.label not in held:
+            raise ConfigError(f"{where} label: no [[site]] has it in its blocks")
+
+
+def _check_frame(federation: Federation) -> None:
+    for name, frame in federation.frame.items():
+        if name not in federation.variables:
+            raise ConfigError(f"[frame]: there is no variable {name!r}{did_you_mean(name, federation.variables)}")
+        where = f"[frame.{_key(name)}]"
+        if not math.isfinite(frame.centre):
+            raise ConfigError(f"{where} centre: must be finite, got {frame.centre}")
+        if not 0 < frame.scale < math.inf:
+            raise ConfigError(f"{where} scale: must be above 0 and finite, got {frame.scale}")
+
+
+def _require_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse empty and repeated names."""
+    for name, count in Counter(names).items():
+        if not name.strip():
+            raise ConfigError(f"{where}: an entry is empty")
+        if count > 1:
+            raise ConfigError(f"{where}: {name!r} is there twice")
+
+
+def _require_known(names: Sequence[str], known: Collection[str], what: str, where: str) -> None:
+    """Refuse a list that is empty, repeats a name or has one that is not known."""
+    if not names:
+        raise ConfigError(f"{where}: at least one {what} is needed")
+    _require_distinct(names, where)
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{where}: there is no {what} {name!r}{did_you_mean(name, known)}")
+
+
+class _Kind(NamedTuple):
+    """What a value of the file must be: in words, as a test, and what becomes of it."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    convert: Callable[[Any], Any]
+
+
+def _all(value: object, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
+
+
+TEXT = _Kind("a string", lambda value: isinstance(value, str), str)
+TEXTS = _Kind("a list of strings", lambda value: _all(value, str), tuple)
+COUNT = _Kind("a whole number", lambda value: type(value) is int, int)
+NUMBER = _Kind("a finite number", lambda value: type(value) in (int, float) and abs(value) <= sys.float_info.max, float)
+TABLE = _Kind("a table", lambda value: isinstance(value, dict), dict)
+TABLES = _Kind("one or more tables in double brackets", lambda value: _all(value, dict), list)
+
+
+def _federation(content: Mapping[str, Any]) -> Federation:
+    """The federation in parsed TOML; the defaults of missing keys are those of the dataclasses."""
+    fields = _fields(
+        content,
+        "the file",
+        {"variables": TEXTS, "site": TABLES, "block": TABLES},
+        {"frame": TABLE, "id_column": TEXT, "block_column": TEXT},
+    )
+    sites, blocks, frame = fields.pop("site"), fields.pop("block"), fields.pop("frame", {})
+    return Federation(
+        sites=tuple(_site(table, f"[[site]] {k}") for k, table in enumerate(sites, 1)),
+        blocks=tuple(_block(table, f"[[block]] {k}") for k, table in enumerate(blocks, 1)),
+        frame={name: _variable_frame(table, f"[frame.{_key(name)}]") for name, table in frame.items()},
+        **fields,
+    )
+
+
+def _site(table: Mapping[str, Any], where: str) -> SiteEntry:
+    return SiteEntry(**_fields(table, where, {"name": TEXT, "columns": TEXTS, "blocks": TEXTS}, {"key": TEXT}))
+
+
+def _block(table: Mapping[str, Any], where: str) -> BlockEntry:
+    return BlockEntry(**_fields(table, where, {"label": TEXT, "rows": COUNT}, {}))
+
+
+def _variable_frame(table: object, where: str) -> VariableFrame:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: must be a table with centre and scale, got {_said(table)}")
+    return VariableFrame(**_fields(table, where, {"centre": NUMBER, "scale": NUMBER}, {"unit": TEXT}))
+
+
+def _fields(
+    table: Mapping[str, Any], where: str, required: Mapping[str, _Kind], optional: Mapping[str, _Kind]
+) -> dict[str, Any]:
+    """Converted values of a table that has all required keys and no unknown ones."""
+    kinds = {**required, **optional}
+    for key in table:
+        if key not in kinds:
+            hint = did_you_mean(key, kinds) or f"; the keys are {', '.join(kinds)}"
+            raise ConfigError(f"{where} has an unknown key {key!r}{hint}")
+    for key in required:
+        if key not in table:
+            raise ConfigError(f"{where} lacks the key {key!r}")
+    for key, value in table.items():
+        if not kinds[key].fits(value):
+            raise ConfigError(f"{where} {key}: must be {kinds[key].words}, got {_said(value)}")
+    return {key: kinds[key].convert(value) for key, value in table.items()}
+
+
+def _said(value: object) -> str:
+    """What a value of another kind is called in a message."""
+    names = {str: "a string", bool: "a boolean", int: "a whole number", float: "a number", dict: "a table"}
+    return names.get(type(value), "a list of other things" if isinstance(value, list) else "something else")
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        raise FileError(f"cannot read {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"cannot read {path}: it is not UTF-8; save it in that encoding first") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise FileError(f"cannot read {path}: it is not TOML: {problem}") from None
+
+
+def _lines(federation: Federation) -> Iterator[str]:
+    """Lines of the file."""
+    yield f"variables = {_texts(federation.variables)}  # this order breaks every tie"
+    yield f"id_column = {_text(federation.id_column)}"
+    yield f"block_column = {_text(federation.block_column)}"
+    for name, frame in federation.frame.items():
+        yield from ("", f"[frame.{_key(name)}]")
+        yield f"centre = {float(frame.centre)!r}"
+        yield f"scale = {float(frame.scale)!r}"
+        if frame.unit:
+            yield f"unit = {_text(frame.unit)}"
+    for site in federation.sites:
+        yield from ("", "[[site]]", f"name = {_text(site.name)}")
+        if site.key:
+            yield f"key = {_text(site.key)}"
+        yield f"columns = {_texts(site.columns)}"
+        yield f"blocks = {_texts(site.blocks)}"
+    for block in federation.blocks:
+        yield from ("", "[[block]]", f"label = {_text(block.label)}", f"rows = {block.rows}")
+
+
+def _text(value: str) -> str:
+    """A TOML string; JSON escapes the same characters but for one."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _texts(values: Sequence[str]) -> str:
+    return f"[{', '.join(map(_text, values))}]"
+
+
+def _key(name: str) -> str:
+    """A TOML key, quoted where it must be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)

@@ -1,0 +1,93 @@
+"""Tables that say whose rows they hold: `fedrcd.Table`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedrcd.data.read import read_arrow
+from fedrcd.data.table import Table, as_table, check_table, from_arrow
+from fedrcd.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table with its site and the block its rows belong to.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow table, array or path
+        Rows are observations.
+    site : str
+        Name of the site.
+    block : str
+        Label of the block of all rows, or name of the column that holds each row's label. Sites that name the same
+        block hold columns of the same rows.
+    id : str
+        Name of the column that identifies rows. It is never a variable and never leaves the site.
+    """
+
+    data: Any = field(repr=False)
+    site: str
+    block: str = ""
+    id: str = ""
+
+
+def open_tables(obj: Any, source: str, *, gaps: bool = False, codes: Sequence[float] = ()) -> list[Table]:
+    """Checked tables, one per block, from a labelled table or from anything `as_table` takes.
+
+    `codes` are values that stand for a missing one.
+    """
+    if isinstance(obj, LabelledTable):
+        tables = _by_block(obj, source)
+    elif isinstance(obj, str | os.PathLike):
+        tables = [from_arrow(read_arrow(obj), os.path.basename(obj))]
+    else:
+        tables = [as_table(obj, source, gaps=True)]
+    if len(codes):
+        tables = [
+            replace(table, values=np.where(np.isin(table.values, codes), np.nan, table.values)) for table in tables
+        ]
+    for table in tables:
+        check_table(table, gaps=gaps)
+    return tables
+
+
+def _by_block(labelled: LabelledTable, source: str) -> list[Table]:
+    """The tables of a labelled one, one per block label, without its label columns."""
+    if isinstance(labelled.data, np.ndarray):
+        table = as_table(labelled.data, source, gaps=True)
+        return [replace(table, site=labelled.site, block=labelled.block or labelled.site)]
+    arrow = _as_arrow(labelled.data)
+    names = arrow.column_names
+    if labelled.id:
+        if labelled.id not in names:
+            raise DataError(f"{source} of site {labelled.site!r} has no id column {labelled.id!r}")
+        arrow = arrow.drop_columns([labelled.id])
+    if labelled.block not in names:
+        table = from_arrow(arrow, source)
+        return [replace(table, site=labelled.site, block=labelled.block or labelled.site)]
+    labels = np.array([str(label) for label in arrow[labelled.block].to_pylist()])
+    arrow = arrow.drop_columns([labelled.block])
+    return [
+        replace(from_arrow(arrow.filter(labels == label), source), site=labelled.site, block=str(label))
+        for label in dict.fromkeys(labels.tolist())
+    ]
+
+
+def _as_arrow(data: Any) -> pa.Table:
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(data, str | os.PathLike):
+        return read_arrow(data)
+    if isinstance(data, pd.DataFrame):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    return pa.table(data)
