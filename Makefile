@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-reference demo test check test-reference test-pythons fmt verify bench bench-accuracy lock clean
 
-# The newest supported interpreter that is here and can make virtual environments; override with PYTHON=...
+# The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
 # The reference packages do not install on 3.13.
 REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done)
@@ -44,7 +44,7 @@ check: setup ## formatting, lint, types, layers
 	@echo "checking format, lint, types and layers ..."
 	@.venv/bin/ruff format --check --quiet . && .venv/bin/ruff check --quiet .
 	@.venv/bin/mypy --no-error-summary
-	@.venv/bin/lint-imports --no-logo 2>/dev/null | tail -1
+	@out=$$(.venv/bin/lint-imports 2>&1) || { echo "$$out"; exit 1; }
 
 test-reference: setup-reference ## compare with independent packages
 	@echo "comparing with lingam and CausalDisco ..."

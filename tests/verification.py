@@ -199,17 +199,18 @@ def in_population(method: str, model: LinearModel, *, standardised: bool) -> Int
 
 
 @claims(seed=5)
-def fedrcd_x_is_right_in_population(seed: int) -> Iterator[Claim]:
-    """X on the population of random models of all families, raw and standardised."""
-    for standardised in (False, True):
-        wrong = []
-        for k in counted(range(200), "population of fedrcd-x"):
-            data = random_data(seed, k)
-            if not is_valid_order(in_population("fedrcd-x", data.model, standardised=standardised), data.model.B):
-                wrong.append(data.label)
-        scale = "standardised" if standardised else "raw"
-        result = f"{200 - len(wrong)} valid" + "".join(f"; wrong: {each}" for each in wrong)
-        yield Claim(f"fedrcd-x finds a valid order of the population, {scale}", 200, result, not wrong)
+def deflating_methods_are_right_in_population(seed: int) -> Iterator[Claim]:
+    """Methods with exact deflation on the population of random models of all families, raw and standardised."""
+    for method in ("fedrcd-x", "fedrcd-t", "fedrcd-s", "fedrcd-sx"):
+        for standardised in (False, True):
+            wrong = []
+            for k in counted(range(200), f"population of {method}"):
+                data = random_data(seed, k)
+                if not is_valid_order(in_population(method, data.model, standardised=standardised), data.model.B):
+                    wrong.append(data.label)
+            scale = "standardised" if standardised else "raw"
+            result = f"{200 - len(wrong)} valid" + "".join(f"; wrong: {each}" for each in wrong)
+            yield Claim(f"{method} finds a valid order of the population, {scale}", 200, result, not wrong)
 
 
 @claims(seed=6)

@@ -211,3 +211,10 @@ def test_a_file_that_is_no_text_is_told(tmp_path):
 def test_a_folder_that_does_not_exist_cannot_be_written_to(tmp_path):
     with pytest.raises(FileError, match="cannot write"):
         found().to_json(tmp_path / "nowhere" / "found.json")
+
+
+def test_effects_against_the_order_are_refused():
+    content = json.loads(found().to_json())
+    content["order"] = content["order"][::-1]
+    with pytest.raises(FileError, match="do not follow"):
+        Discovery.from_json(json.dumps(content))

@@ -66,3 +66,23 @@ def test_gross_errors_are_pointed_out_and_trimming_mends_them(simulated):
 def test_an_impossible_trim_is_refused(simulated, trim):
     with pytest.raises(ConfigError, match="trim"):
         fedrcd.discover(simulated[1], trim=trim)
+
+
+@pytest.mark.parametrize("tables", ["second.csv", np.ones((3, 2))], ids=["path", "array"])
+def test_several_tables_without_a_list_are_told_to_go_in_one(simulated, tables):
+    with pytest.raises(ConfigError, match="go in one list"):
+        fedrcd.discover(simulated[1], tables)
+
+
+def test_the_trace_explains_the_order_before_refinement(simulated):
+    found = fedrcd.discover(simulated[1], "fedrcd-sp")
+    assert found.start[:-1] == tuple(step.chosen for step in found.trace)
+
+
+def test_rare_values_are_not_called_gross_errors(simulated):
+    X = simulated[1].copy()
+    X[:, 0] = 0
+    X[:5, 0] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutlierWarning)
+        fedrcd.discover(X)

@@ -79,3 +79,19 @@ def test_the_fewest_rows_that_are_accepted_give_a_sound_answer(method):
     require_sound(fedrcd.discover(x, method))
     with pytest.raises(DataError, match="8 rows"):
         fedrcd.discover(x[:7], method)
+
+
+@every_method
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+def test_very_large_and_small_units_are_ordered_without_nan(method, factor):
+    x = np.random.default_rng(0).laplace(size=(2000, 3)) * factor
+    x[:, 1] += x[:, 0]
+    require_sound(fedrcd.discover(x, method))
+
+
+@every_method
+@pytest.mark.parametrize("factor", [1e-60, 1e60, 1e100])
+def test_absurd_units_are_refused(method, factor):
+    x = np.random.default_rng(0).laplace(size=(2000, 3)) * factor
+    with pytest.raises(StatisticError, match="change its unit"):
+        fedrcd.discover(x, method)

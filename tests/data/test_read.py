@@ -157,3 +157,15 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path, name):
     path.chmod(0)
     with pytest.raises(FileError, match=r"cannot read .*: permission denied"):
         read_table(path)
+
+
+def test_a_file_without_a_header_is_refused_without_showing_its_values(tmp_path):
+    (tmp_path / "t.csv").write_text("0.3201,-0.29\n1.5,2.5\n0.1,0.2\n")
+    with pytest.raises(FileError, match="looks like data") as refusal:
+        read_table(tmp_path / "t.csv")
+    assert "0.3201" not in str(refusal.value)
+
+
+def test_columns_that_are_numbered_are_a_header(tmp_path):
+    (tmp_path / "t.csv").write_text("0,1\n1.5,2.5\n0.1,0.2\n")
+    assert read_table(tmp_path / "t.csv").names == ("0", "1")

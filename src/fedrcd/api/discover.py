@@ -98,6 +98,7 @@ def discover(
         rounds=0 if card.one_table else transport.traffic.rounds,
         bytes_sent=0 if card.one_table else transport.traffic.bytes_sent,
         variance_agreement=variance_agreement(estimate),
+        start=tuple(variables[i] for i in estimate.start),
         trace=name_steps(estimate.steps, variables),
         notes=tuple(map(str, notes)),
     )

@@ -27,7 +27,7 @@ class TraceStep:
     """One decision: who was chosen as source, from which scores (higher is better), and by what margin.
 
     A small margin relative to the spread of the scores is a weak decision; a margin of 0 is a tie, won by the
-    variable that stands first.
+    variable that stands first. Methods that refine their order may overrule a step: see `Discovery.start`.
     """
 
     chosen: str
@@ -56,6 +56,8 @@ class Discovery:
     rows, sites, rounds, bytes_sent
         Rows pooled, number of sites, rounds of questions, and bytes of all answers of all sites; no rounds and no
         bytes for a method that works on one table.
+    start : tuple of str
+        The order that the sources gave, before it was refined; what `trace` explains.
     trace : tuple of TraceStep
         How each source was chosen.
     notes : tuple of str
@@ -73,6 +75,7 @@ class Discovery:
     bytes_sent: int
     variance_agreement: float
     chosen: str = ""
+    start: tuple[str, ...] = ()
     trace: tuple[TraceStep, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
 
@@ -105,7 +108,7 @@ class Discovery:
         """JSON text; written to `path` as well if given."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", "trace"}}
         content = {"format": FORMAT, **fields, "B": self.B.tolist(), "trace": [asdict(step) for step in self.trace]}
-        text = json.dumps(content, indent=1)
+        text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
         if path is not None:
             try:
                 Path(path).write_text(text + "\n", encoding="utf-8")
@@ -126,13 +129,20 @@ class Discovery:
         try:
             trace = tuple(TraceStep(**step) for step in content.pop("trace"))
             B = np.array(content.pop("B"), dtype=float)
-            content |= {name: tuple(content[name]) for name in ("names", "order", "notes")}
+            content |= {name: tuple(map(str, content[name])) for name in ("names", "order", "start", "notes")}
             found = cls(B=B, trace=trace, **content)
         except (KeyError, TypeError, ValueError) as problem:
             raise FileError(f"not a complete discovery: {problem}") from None
-        if sorted(found.order) != sorted(found.names) or B.shape != (len(found.names),) * 2:
-            raise FileError("not a discovery: its order or its effects are not those of its variables")
+        found._require_consistent()
         return found
+
+    def _require_consistent(self) -> None:
+        """Raise unless the order is one of the variables and the effects are finite and follow it."""
+        if sorted(self.order) != sorted(self.names) or self.B.shape != (len(self.names),) * 2:
+            raise FileError("not a discovery: its order or its effects are not those of its variables")
+        order = [self.names.index(name) for name in self.order]
+        if not np.isfinite(self.B).all() or np.triu(self.B[np.ix_(order, order)]).any():
+            raise FileError("not a discovery: its effects do not follow its order")
 
     def __str__(self) -> str:
         edges = self.edges()
@@ -145,6 +155,13 @@ class Discovery:
         import pandas as pd
 
         return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def _plain(value: object) -> object:
+    """NumPy scalars among the options as numbers of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} does not go into JSON")
 
 
 def _read(source: str | Path) -> str:

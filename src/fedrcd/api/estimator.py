@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from fedrcd.api.discover import discover
 from fedrcd.api.discovery import Discovery
+from fedrcd.errors import ConfigError
 from fedrcd.typing import Matrix
 
 
@@ -61,6 +62,9 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
         """Discover the order and the effects behind one table, or a list of tables with one per site."""
+        options = dict(self.options or {})
+        for name in set(options) & {"weights", "penalty", "trim", "stack", "within", "missing", "method"}:
+            raise ConfigError(f"options[{name!r}]: set the parameter {name} of FedLiNGAM instead")
         found = discover(
             X,
             self.method,
@@ -68,7 +72,7 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
             stack=self.stack,
             weights=self.weights,
             penalty=self.penalty,
-            **(self.options or {}),
+            **options,
         )
         position = {name: i for i, name in enumerate(found.names)}
         self.discovery_: Discovery = found

@@ -14,6 +14,8 @@ from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
 
+FLAGS = {"method", "weights", "penalty", "trim", "stack", "within", "missing", "missing_codes", "progress", "tables"}
+
 WRITERS = {
     ".json": lambda found: found.to_json() + "\n",
     ".dot": lambda found: found.to_dot(),
@@ -36,6 +38,13 @@ def discover(
     trim: Annotated[
         float | None, typer.Option(help="Leave out rows with a value this many robust scales out; 8 for gross errors.")
     ] = None,
+    within: Annotated[str, typer.Option(help="Where sites differ: none, centre or standardise.")] = "none",
+    missing: Annotated[
+        str, typer.Option(help="Rows with missing values: complete (left out) or available.")
+    ] = "complete",
+    missing_code: Annotated[
+        list[float] | None, typer.Option(help="A value that stands for a missing one; may be repeated.")
+    ] = None,
     stack: Annotated[bool, typer.Option(help="Let a method for one table stack several.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -51,12 +60,15 @@ def discover(
         found = find_order(
             list(files),
             method,
+            within=within,  # type: ignore[arg-type]
+            missing=missing,  # type: ignore[arg-type]
+            missing_codes=missing_code or (),
             trim=trim,
             stack=stack,
             progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
             weights=weights,
             penalty=penalty,
-            **dict(_parse(text) for text in option or []),
+            **_parse_options(option or []),
         )
     for target in targets:
         try:
@@ -69,6 +81,15 @@ def discover(
         show(found)
         for target in targets:
             print(f"written: {target}")
+
+
+def _parse_options(texts: list[str]) -> dict[str, Any]:
+    """Options of the method; those with a flag of their own are refused."""
+    options = dict(_parse(text) for text in texts)
+    for name in options:
+        if name in FLAGS:
+            raise ConfigError(f"--option {name}: use --{name.replace('_', '-')} instead")
+    return options
 
 
 def _parse(text: str) -> tuple[str, Any]:
@@ -100,8 +121,10 @@ def show(found: Discovery) -> None:
     if found.chosen:
         console.print(f"[bold]chosen[/bold] because {found.chosen}")
     console.print("[bold]order[/bold]  " + escape(" > ".join(found.order)))
-    table = Table("cause", "effect", "weight", title="effects, strongest first", title_justify="left")
-    table.columns[2].justify = "right"
+    table = Table(title="effects, largest first", title_justify="left")
+    table.add_column("cause", overflow="fold")
+    table.add_column("effect", overflow="fold")
+    table.add_column("weight", justify="right")
     for edge in found.edges():
         table.add_row(escape(edge.cause), escape(edge.effect), f"{edge.weight:+.4g}")
     console.print(table)

@@ -24,6 +24,7 @@ class Patience:
         self.text = text
         self._lock = threading.Lock()
         self._status: Status | None = None
+        self._stopped = False
         self._timer = self._wait(after)
 
     def say(self, text: str) -> None:
@@ -35,8 +36,9 @@ class Patience:
 
     def stop(self) -> None:
         """Take the line away."""
-        self._timer.cancel()
         with self._lock:
+            self._stopped = True
+            self._timer.cancel()
             if self._status:
                 self._status.stop()
 
@@ -51,6 +53,8 @@ class Patience:
 
         console = Console(stderr=True)
         with self._lock:
+            if self._stopped:
+                return
             if console.is_terminal:
                 self._status = console.status(self.text)
                 self._status.start()

@@ -23,7 +23,7 @@ def default_names(p: int) -> tuple[str, ...]:
 
 
 def check_names(names: Sequence[str], source: str) -> None:
-    """Refuse empty and repeated names: results would not say which variable they speak of.
+    """Refuse names that are empty, repeated or not printable: results would not say which variable they speak of.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ def check_names(names: Sequence[str], source: str) -> None:
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise DataError(f"column {position} of {source} has no name; name it or leave it out")
+        if not name.isprintable():
+            raise DataError(f"the name of column {position} of {source} holds a character that cannot be shown")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"{source} repeats {columns(repeated)}; give every column a name of its own")

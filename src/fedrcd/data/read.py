@@ -51,7 +51,22 @@ def read_arrow(path: str | os.PathLike[str]) -> pa.Table:
     """Whatever columns a file has, unchecked; raises as `read_table` does for files."""
     path = Path(path)
     _require_file(path)
-    return _read_parquet(path) if _ending(path) == ".parquet" else _read_text(path)
+    if _ending(path) == ".parquet":
+        return _read_parquet(path)
+    arrow = _read_text(path)
+    if _looks_like_data(arrow.column_names):
+        raise FileError(f"the first line of {path.name} looks like data; put a line with the column names before it")
+    return arrow
+
+
+def _looks_like_data(header: list[str]) -> bool:
+    """Whether all names of a header are numbers, and not just the numbers of the columns."""
+    try:
+        values = [float(name) for name in header]
+    except ValueError:
+        return False
+    counted = [float(k) for k in range(len(header))]
+    return values not in (counted, [k + 1 for k in counted])
 
 
 def write_table(path: str | os.PathLike[str], table: Table) -> None:

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedrcd.data.noise import NOISE_FAMILIES, Noise
 from fedrcd.data.partition import split_rows
 from fedrcd.data.simulate import LinearModel, random_model
+from fedrcd.errors import ConfigError
 from fedrcd.graphs.metrics import ancestral_accuracy, shd, varsortability
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.skeleton import Estimate
@@ -36,6 +38,13 @@ class DataSetting:
     density: float | None = None
     degree: float | None = None
     standardise: bool = False
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISE_FAMILIES:
+            Noise(self.noise)  # says which families there are
+        for name, least in (("p", 2), ("sites", 1), ("rows", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
     def draw(self) -> tuple[LinearModel, list[Matrix]]:
         """The model and one table per site; `standardise` divides by the pooled standard deviation."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from fedrcd.errors import ConfigError
@@ -57,7 +58,7 @@ class Card:
             kind = kinds.get(option)
             if get_origin(kind) is Literal and value not in get_args(kind):
                 raise ConfigError(f"{option} must be one of {', '.join(get_args(kind))}, got {value!r}")
-            if kind is int and (not isinstance(value, int) or value < 0):
+            if kind is int and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
                 raise ConfigError(f"{option} must be a whole number of at least 0, got {value!r}")
         return {**allowed, **options}
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from fedrcd.errors import StatisticError
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
@@ -76,6 +77,8 @@ class Estimate:
     B: Matrix
     steps: tuple[Step, ...]
     marginals: Marginals
+    start: IntVector
+    """The order that the steps give, before it was refined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,11 @@ class Parts(Generic[T]):
         steps = yield from self._take_sources(setting, marginals, evidence)
         last = set(range(len(setting.variables))) - {step.chosen for step in steps}
         order = np.array([*(step.chosen for step in steps), *last], dtype=np.int64)
+        start = order
         if self.refine:
-            order = self.refine(evidence.statistic, order)
+            order = self.refine(evidence.statistic, start)
         B = self.weights.along(order, marginals.cov, marginals.rows)
-        return Estimate(order, B, tuple(steps), marginals)
+        return Estimate(order, B, tuple(steps), marginals, start)
 
     def _take_sources(self, setting: Setting, marginals: Marginals, evidence: Evidence[T]) -> Rounds[list[Step]]:
         """Take one source after the other until one variable is left."""
@@ -120,6 +124,8 @@ def choose(variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...]) -
     """The best candidate not yet taken; the variable that stands first wins a tie."""
     kept = [k for k, variable in enumerate(variables) if variable not in taken]
     candidates, of_candidates = tuple(variables[k] for k in kept), scores[kept]
+    if not np.isfinite(of_candidates).all():
+        raise StatisticError("scores overflow; express the variables in units that give values nearer to one")
     best = int(np.argmax(of_candidates))
     runner_up = np.max(np.delete(of_candidates, best))
     return Step(candidates, of_candidates, candidates[best], float(of_candidates[best] - runner_up))

@@ -13,6 +13,7 @@ common unit of all variables. `bic` chooses :math:`\lambda` per variable on stan
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,7 +38,8 @@ class Weights:
     def __post_init__(self) -> None:
         if self.selection not in get_args(Selection):
             raise ConfigError(f"weights must be one of {', '.join(get_args(Selection))}, got {self.selection!r}")
-        if not isinstance(self.penalty, int | float) or not 0 <= self.penalty < np.inf:
+        number = isinstance(self.penalty, Real) and not isinstance(self.penalty, bool)
+        if not number or not 0 <= self.penalty < np.inf:
             raise ConfigError(f"penalty must be a number of at least 0, got {self.penalty!r}")
 
     def along(self, order: IntVector, cov: Matrix, rows: int) -> Matrix:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from functools import cache
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+_lock = threading.Lock()
+_inside: list[Any] = []
+"""The limit in force, once per conversation that relies on it."""
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Switch the threads of the BLAS library off for a while.
 
     Our products are too small for BLAS to share out: on a busy machine its threads wait for each other many times as
     long as a product takes. One thread also gives the same bits whatever the number of processors. Sites use threads
-    of their own, over pieces of rows.
+    of their own, over pieces of rows. The setting belongs to the whole process: the first conversation to begin makes
+    it, the last to end takes it back.
     """
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limited
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+    with _lock:
+        _inside.append(_inside[0] if _inside else ThreadpoolController().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _inside.pop()
+            if not _inside:
+                limit.restore_original_limits()

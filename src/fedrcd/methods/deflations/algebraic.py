@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.methods.deflations.pairs import ask_pairs, drop_source
 from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
@@ -47,10 +47,7 @@ class Algebraic:
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[PairCumulants]]:
         """Update all arrays as if x_j were replaced by x_j - b_j x_s."""
-        at = evidence.variables.index(sources[-1])
-        rest = [k for k in range(len(evidence.variables)) if k != at]
-        deflated = deflate(evidence.statistic, at, self.marginals)
-        return local(Evidence(tuple(evidence.variables[k] for k in rest), deflated.keep(rest)))
+        return local(drop_source(evidence, sources[-1], lambda k, s: deflate(k, s, self.marginals)))
 
 
 def deflate(k: PairCumulants, s: int, marginals: MarginalUpdate) -> PairCumulants:

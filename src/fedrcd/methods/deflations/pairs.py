@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from fedrcd.methods.gaussianity import distance_from_gaussian
-from fedrcd.methods.regularity import require_regular, require_rows
+from fedrcd.methods.regularity import require_regular, require_rows, require_units
 from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import PairQuestion, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 from fedrcd.statistics.repair import positive_definite
+
+
+def drop_source(
+    evidence: Evidence[PairCumulants], source: int, deflate: Callable[[PairCumulants, int], PairCumulants]
+) -> Evidence[PairCumulants]:
+    """Evidence about the others once a source is taken out; `deflate` changes the arrays given its place."""
+    at = evidence.variables.index(source)
+    rest = [k for k in range(len(evidence.variables)) if k != at]
+    deflated = deflate(evidence.statistic, at)
+    return Evidence(tuple(evidence.variables[k] for k in rest), deflated.keep(rest))
 
 
 def ask_pairs(
@@ -22,6 +33,7 @@ def ask_pairs(
 
     With `complete` only rows count of which one site holds all variables.
     """
+    require_units(setting.frame, setting.variables)
     sums = yield from ask(PairQuestion(setting.variables, setting.frame, order, complete=complete))
     require_rows(int(sums.count.min()), setting.variables)
     cumulants, repaired = pair_cumulants(sums, setting.frame, estimator), False

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import comb
 
 import numpy as np
 
+from fedrcd.errors import ConfigError
 from fedrcd.methods.gaussianity import distance_from_gaussian
-from fedrcd.methods.regularity import require_regular, require_rows
+from fedrcd.methods.regularity import require_regular, require_rows, require_units
 from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds, TensorQuestion, ask
 from fedrcd.protocol.transport import Setting
@@ -16,6 +18,9 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 from fedrcd.statistics.repair import positive_definite
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, tensor_cumulants
 from fedrcd.typing import Vector
+
+LARGEST = 150
+"""Variables whose tensors fit a coordinator: 0.2 GB on the way, 1 GB per matrix in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,13 @@ class Tensors:
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
         """Ask for the tensor sums once."""
+        p = len(setting.variables)
+        if p > LARGEST:
+            raise ConfigError(
+                f"the full tensor of {p} variables has {8 * comb(p + 4, 4) / 1e6:,.0f} MB; above {LARGEST} variables "
+                "take fedrcd-sx"
+            )
+        require_units(setting.frame, setting.variables)
         sums = yield from ask(TensorQuestion(setting.variables, setting.frame))
         require_rows(sums.count, setting.variables)
         tensors, repaired = tensor_cumulants(sums, setting.frame, self.estimator), False

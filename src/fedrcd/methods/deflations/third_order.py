@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.methods.deflations.pairs import ask_pairs, drop_source
 from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
@@ -52,10 +52,11 @@ class ThirdOrder:
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[PairCumulants]]:
         """Update the third-order arrays and drop the source."""
-        at = evidence.variables.index(sources[-1])
-        rest = [k for k in range(len(evidence.variables)) if k != at]
-        deflated = deflate_third_order(evidence.statistic, at, self.coefficient, self.update)
-        return local(Evidence(tuple(evidence.variables[k] for k in rest), deflated.keep(rest)))
+
+        def deflate(k: PairCumulants, s: int) -> PairCumulants:
+            return deflate_third_order(k, s, self.coefficient, self.update)
+
+        return local(drop_source(evidence, sources[-1], deflate))
 
 
 def deflate_third_order(k: PairCumulants, s: int, coefficient: Coefficient, update: Update) -> PairCumulants:

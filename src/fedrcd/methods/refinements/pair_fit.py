@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from fedrcd.errors import StatisticError
 from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals, keys_along, residual_rows
 from fedrcd.methods.refinements.pair_covariances import (
     Covariances,
@@ -117,6 +118,8 @@ class _Fit:
 def _factor(G: Matrix) -> Matrix:
     """Lower Cholesky factor of a covariance; the ridge grows until there is one."""
     ridge = RIDGE * float(np.mean(np.diagonal(G)))
+    if not np.isfinite(ridge):
+        raise StatisticError("the covariances of pair cumulants overflow")
     while True:
         try:
             factor: Any = np.linalg.cholesky(G + ridge * np.eye(len(G)))

@@ -1,0 +1,30 @@
+import threading
+
+from threadpoolctl import threadpool_info
+
+from fedrcd.protocol.blas import one_blas_thread
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_conversations_that_overlap_leave_the_threads_as_they_were():
+    before = blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+    seen = []
+
+    def first():
+        with one_blas_thread():
+            entered.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert entered.wait(30)
+    with one_blas_thread():
+        leave.set()
+        thread.join()
+        seen = blas_threads()
+    assert set(seen) == {1}
+    assert blas_threads() == before
