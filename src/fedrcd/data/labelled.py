@@ -28,15 +28,18 @@ class LabelledTable:
     site : str
         Name of the site.
     block : str
-        Label of the block of all rows, or name of the column that holds each row's label. Sites that name the same
-        block hold columns of the same rows.
+        Label of the block that all rows belong to; the site's name if empty. Sites that name the same block hold
+        columns of the same rows.
+    block_column : str
+        Instead of one label, name of the column that holds each row's. Never a variable.
     id : str
-        Name of the column that identifies rows. It is never a variable and never leaves the site.
+        Name of the column that identifies rows. Never a variable, and it never leaves the site.
     """
 
     data: Any = field(repr=False)
     site: str
     block: str = ""
+    block_column: str = ""
     id: str = ""
 
 
@@ -62,22 +65,21 @@ def open_tables(obj: Any, source: str, *, gaps: bool = False, codes: Sequence[fl
 
 def _by_block(labelled: LabelledTable, source: str) -> list[Table]:
     """The tables of a labelled one, one per block label, without its label columns."""
+    whole = labelled.block or labelled.site
     if isinstance(labelled.data, np.ndarray):
-        table = as_table(labelled.data, source, gaps=True)
-        return [replace(table, site=labelled.site, block=labelled.block or labelled.site)]
+        return [replace(as_table(labelled.data, source, gaps=True), site=labelled.site, block=whole)]
     arrow = _as_arrow(labelled.data)
-    names = arrow.column_names
+    for what, name in (("id", labelled.id), ("block", labelled.block_column)):
+        if name and name not in arrow.column_names:
+            raise DataError(f"{source} of site {labelled.site!r} has no {what} column {name!r}")
     if labelled.id:
-        if labelled.id not in names:
-            raise DataError(f"{source} of site {labelled.site!r} has no id column {labelled.id!r}")
         arrow = arrow.drop_columns([labelled.id])
-    if labelled.block not in names:
-        table = from_arrow(arrow, source)
-        return [replace(table, site=labelled.site, block=labelled.block or labelled.site)]
-    labels = np.array([str(label) for label in arrow[labelled.block].to_pylist()])
-    arrow = arrow.drop_columns([labelled.block])
+    if not labelled.block_column:
+        return [replace(from_arrow(arrow, source), site=labelled.site, block=whole)]
+    labels = np.array([str(label) for label in arrow[labelled.block_column].to_pylist()])
+    arrow = arrow.drop_columns([labelled.block_column])
     return [
-        replace(from_arrow(arrow.filter(labels == label), source), site=labelled.site, block=str(label))
+        replace(from_arrow(arrow.filter(labels == label), source), site=labelled.site, block=label)
         for label in dict.fromkeys(labels.tolist())
     ]
 
