@@ -5,7 +5,7 @@ import pytest
 
 from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.questions import ask
+from fedrcd.protocol.questions import Share, ask
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.frame import Frame
@@ -36,6 +36,9 @@ class RowsBelow:
     bound: float
     variables = ("a",)
     frame = Frame.identity(1)
+
+    def share(self, _layout, _holding):
+        return Share(self, lambda sums: sums)
 
     def answer(self, blocks, *, gaps=False):  # noqa: ARG002
         return Tally(sum(int((z < self.bound).sum()) for z in blocks))

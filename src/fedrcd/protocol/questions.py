@@ -18,6 +18,7 @@ from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums, pair_sums, pair_sums_with_gaps
+from fedrcd.statistics.site_moments import PowerSums, SiteMoments, power_sums
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums, tensor_sums_with_gaps
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
@@ -55,12 +56,15 @@ class Question(Protocol[S]):
         """The reference frame of those variables."""
         ...
 
-    def share(self, layout: Layout, holding: int) -> Share[S] | None:
-        """What a holding answers for in a federation whose sites hold different columns; None if nothing."""
+    def share(self, layout: Layout | None, holding: int) -> Share[S] | None:
+        """What a holding answers for, None if nothing; without a layout every site holds rows of its own, complete."""
         ...
 
-    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> S:
-        """The statistic of rows that arrive in blocks, in the frame; with `gaps` missing values are NaN."""
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> Any:
+        """Sums over rows that arrive in blocks, in the frame; with `gaps` missing values are NaN.
+
+        What leaves a site is the answer of its share, `finish`ed.
+        """
         ...
 
 
@@ -68,8 +72,8 @@ class Question(Protocol[S]):
 class Share(Generic[S]):
     """A holding's share of a question: what to ask its rows, and how the answer fits in with the others."""
 
-    question: Question[S]
-    finish: Callable[[S], S]
+    question: Question[Any]
+    finish: Callable[[Any], S]
 
 
 Rounds: TypeAlias = Generator[Question[Any], Any, R_co]
@@ -95,9 +99,9 @@ class PairQuestion:
     residuals: Matrix | None = None
     complete: bool = False
 
-    def share(self, layout: Layout, holding: int) -> Share[PairSums] | None:
+    def share(self, layout: Layout | None, holding: int) -> Share[PairSums] | None:
         """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
-        if self.complete or self.residuals is not None:
+        if layout is None or self.complete or self.residuals is not None:
             return _whole_rows(self, layout, holding)
         owned = layout.owned_pairs()[holding]
         if not owned.any():
@@ -122,8 +126,10 @@ class TensorQuestion:
     variables: tuple[str, ...]
     frame: Frame
 
-    def share(self, layout: Layout, holding: int) -> Share[TensorSums] | None:
+    def share(self, layout: Layout | None, holding: int) -> Share[TensorSums] | None:
         """The combinations of four that no earlier site of the block holds."""
+        if layout is None:
+            return _whole_rows(self, layout, holding)
         owned = layout.owned_quadruples()[holding]
         if not owned.any():
             return None
@@ -152,7 +158,7 @@ class EntropyQuestion:
     rho: Vector
     singles: bool
 
-    def share(self, layout: Layout, holding: int) -> Share[EntropySums] | None:
+    def share(self, layout: Layout | None, holding: int) -> Share[EntropySums] | None:
         """Complete rows: residuals need all columns."""
         return _whole_rows(self, layout, holding)
 
@@ -165,9 +171,31 @@ class EntropyQuestion:
         return entropy_sums(standardised, R.shape[1] if self.singles else 0, self.pairs, self.rho)
 
 
-def _whole_rows(question: Question[S], layout: Layout, holding: int) -> Share[S] | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteMomentsQuestion:
+    """Asks every site for its own means and variances, in powers that add over sites."""
+
+    variables: tuple[str, ...]
+    frame: Frame
+
+    def share(self, layout: Layout | None, holding: int) -> Share[SiteMoments] | None:
+        """Whatever the holding has; its power sums are turned into moments before they leave."""
+        if layout is None:
+            return Share(self, PowerSums.site_moments)
+        chosen = np.flatnonzero(layout.held()[holding]).tolist()
+        part = SiteMomentsQuestion(layout.holdings[holding].ordered(self.variables), self.frame.keep(chosen))
+        return Share(part, lambda sums: sums.site_moments().spread(chosen, len(self.variables)))
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> PowerSums:  # noqa: ARG002
+        """Power sums of the rows."""
+        return power_sums(blocks, len(self.variables))
+
+
+def _whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:
     """The whole question, if the holding answers for complete rows of its block."""
-    return Share(question, lambda sums: sums) if layout.owned_rows()[holding] else None
+    if layout is not None and not layout.owned_rows()[holding]:
+        return None
+    return Share(question, lambda sums: sums)
 
 
 def residual_map(cov: Matrix, given: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:

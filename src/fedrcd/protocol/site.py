@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -62,9 +62,7 @@ class TableSite:
 
     def answer(self, question: Question[S], layout: Layout | None = None) -> S | None:
         """The statistic asked for, of this site's rows; None if it answers for none of it."""
-        if layout is None:
-            return self._sums(question)
-        holding = self._place_in(layout)
+        holding = 0 if layout is None else self._place_in(layout)
         share = question.share(layout, holding)
         return None if share is None else share.finish(self._sums(share.question))
 
@@ -77,13 +75,13 @@ class TableSite:
                 return number
         raise ProtocolError(f"the plan of the federation does not know site {self.name!r} with block {self.block!r}")
 
-    def _sums(self, question: Question[S]) -> S:
+    def _sums(self, question: Question[Any]) -> Any:
         missing = [name for name in question.variables if name not in self.columns]
         if missing:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
         chosen = [self.columns.index(name) for name in question.variables]
 
-        def sums_of_piece(first: int) -> S:
+        def sums_of_piece(first: int) -> Any:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
                 return question.answer(self._blocks(question, chosen, first), gaps=self.gaps)
 
