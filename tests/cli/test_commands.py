@@ -119,7 +119,7 @@ def spoiled(good, what):
 @pytest.mark.parametrize(
     ("what", "code", "words"),
     [
-        ("missing", 3, ["99 of 100 rows", "missing value", "missing='available'"]),
+        ("missing", 3, ["99 of 100 rows", "missing value", "missing='expected'"]),
         ("infinite", 3, ["'b'", "t.csv", "infinite"]),
         ("constant", 3, ["'b'", "t.csv", "constant"]),
         ("words", 3, ["'b'", "t.csv", "number"]),

@@ -17,6 +17,7 @@ from fedrcd.methods.registry import METHODS
 from fedrcd.protocol.embedded import LocalBlock, embed_blocks
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.expectation import Gaussian, expected_pair_sums, expected_tensor_sums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import pair_sums
@@ -254,7 +255,7 @@ def test_methods_that_need_complete_rows_refuse_available_values():
 
 def test_too_few_complete_rows_are_refused_with_a_way_out():
     _, X = simulated(10, 400)
-    with pytest.raises(DataError, match="missing='available'"):
+    with pytest.raises(DataError, match="missing='expected'"):
         fedrcd.discover(with_gaps(X, 0.3))
 
 
@@ -327,3 +328,92 @@ def test_plain_and_labelled_tables_do_not_mix():
 def test_a_block_with_two_sizes_is_refused():
     with pytest.raises(ConfigError, match="same rows everywhere"):
         Layout(("a", "b"), (Holding("one", "x", ("a",), 10), Holding("two", "x", ("b",), 11)))
+
+
+def test_expected_tensor_sums_are_the_means_of_many_fillings():
+    rng = np.random.default_rng(0)
+    given = Gaussian(np.array([0.5, -1.0, 0.2]), np.array([[1.0, 0.5, 0.2], [0.5, 2.0, -0.3], [0.2, -0.3, 1.5]]))
+    row = np.array([[np.nan, 0.7, np.nan]])
+    lost, seen = [0, 2], [1]
+    C = given.cov[np.ix_(lost, lost)] - given.cov[np.ix_(lost, seen)] @ given.cov[np.ix_(seen, lost)] / given.cov[1, 1]
+    mean = given.mean[lost] + given.cov[np.ix_(lost, seen)][:, 0] / given.cov[1, 1] * (0.7 - given.mean[1])
+    fillings = np.empty((400_000, 3))
+    fillings[:, 1] = 0.7
+    fillings[:, lost] = rng.multivariate_normal(mean, C, 400_000)
+    expected = expected_tensor_sums([row], given).packed
+    drawn = tensor_sums([fillings], 3).packed / 400_000
+    np.testing.assert_allclose(expected, drawn, atol=0.05 * np.abs(expected).max())
+    pairs = expected_pair_sums([row], given, 4)
+    direct = pair_sums([fillings], 3, 4)
+    np.testing.assert_allclose(pairs.at(3, 1), direct.at(3, 1) / 400_000, atol=0.05)
+    np.testing.assert_allclose(pairs.at(2, 2), direct.at(2, 2) / 400_000, atol=0.05)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
+def test_filling_gaps_by_pooled_moments_keeps_the_order(share):
+    model, X = simulated(8, 10_000, seed=4)
+    found = fedrcd.discover(np.array_split(with_gaps(X, share), 4), missing="expected")
+    assert ancestral_accuracy([int(name[1:]) - 1 for name in found.order], model.B) >= 0.95
+    assert found.rounds > 2
+
+
+def test_filling_gaps_does_not_depend_on_how_rows_are_split():
+    _, X = simulated(5, 1200)
+    holes = with_gaps(X, 0.2)
+    one = fedrcd.discover(holes, "fedrcd-s", missing="expected")
+    many = fedrcd.discover(np.array_split(holes, 7), "fedrcd-s", missing="expected")
+    assert one.order == many.order
+    assert pytest.approx(one.B, abs=1e-8) == many.B
+
+
+def test_sites_that_lack_columns_are_filled_where_rows_are_not_shared():
+    model, X = simulated(6, 6000, seed=3)
+    names = list(model.names)
+    tables = []
+    for k, rows in enumerate(np.array_split(X, 6)):
+        kept = [name for name in names if name != names[k]]
+        tables.append(fedrcd.Table(pd.DataFrame(rows, columns=names)[kept], f"site {k}"))
+    found = fedrcd.discover(tables, "fedrcd-s", missing="expected")
+    assert ancestral_accuracy([names.index(name) for name in found.order], model.B) >= 0.95
+
+
+def test_gaps_of_shared_rows_are_not_filled():
+    model, X = simulated(6, 300)
+    parts = column_parts(300, vertical_split(model.names, 3, rng=np.random.default_rng(0)))
+    with pytest.raises(ConfigError, match="several sites share"):
+        fedrcd.discover(labelled(X, model.names, parts), "fedrcd-sp", missing="expected")
+
+
+@pytest.mark.parametrize(
+    ("change", "within"),
+    [
+        (lambda part, _: part, "none"),
+        (lambda part, rng: part + 2 * rng.normal(size=8), "centre"),
+        (lambda part, rng: part * rng.uniform(0.5, 2, 8), "standardise"),
+    ],
+    ids=["alike", "shifted", "rescaled"],
+)
+def test_sites_are_asked_once_whether_they_differ(change, within):
+    _, X = simulated(8, 6000, seed=4)
+    rng = np.random.default_rng(2)
+    found = fedrcd.discover([change(part, rng) for part in np.split(X, 6)], within="auto")
+    assert f"within='{within}'" in found.chosen
+    assert found.rounds == 2
+
+
+@pytest.mark.parametrize("family", ["exponential-cubed", "pareto", "gaussian-cubed"])
+def test_heavy_tails_are_not_taken_for_sites_that_differ(family):
+    chosen = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = random_model(5, noise=family, rng=rng).sample(10_000, rng)
+        chosen.append(fedrcd.discover(np.split(X, 5), "fedrcd-ni", within="auto").chosen)
+    assert sum("'none'" in reason for reason in chosen) >= 4
+
+
+def test_variables_can_be_put_in_an_order_that_breaks_ties():
+    _, X = simulated(3, 200)
+    found = fedrcd.discover(pd.DataFrame(X, columns=["a", "b", "c"]), variables=["c", "a", "b"])
+    assert found.names == ("c", "a", "b")
+    with pytest.raises(ConfigError, match="variables"):
+        fedrcd.discover(pd.DataFrame(X, columns=["a", "b", "c"]), variables=["c", "a"])

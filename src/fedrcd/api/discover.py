@@ -13,6 +13,7 @@ import numpy as np
 
 from fedrcd.api.discovery import Discovery, name_steps
 from fedrcd.api.notes import notes_on, require_coverage, variance_agreement
+from fedrcd.api.within import choose_within
 from fedrcd.data.align import align_tables
 from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.data.table import Table
@@ -21,7 +22,7 @@ from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
-from fedrcd.protocol.transport import Traffic
+from fedrcd.protocol.transport import InProcess, Traffic
 
 Progress = Callable[[Traffic], None]
 
@@ -30,8 +31,9 @@ def discover(
     tables: Any,
     method: str = AUTO,
     *,
-    within: Literal["none", "centre", "standardise"] = "none",
-    missing: Literal["complete", "available"] = "complete",
+    variables: Sequence[str] | None = None,
+    within: Literal["none", "centre", "standardise", "auto"] = "none",
+    missing: Literal["complete", "expected", "available"] = "complete",
     missing_codes: Sequence[float] = (),
     trim: float | None = None,
     stack: bool = False,
@@ -47,12 +49,14 @@ def discover(
         have the same columns, which are aligned by name, unless they are `fedrcd.Table` with a site each.
     method : str
         Name of a method (`fedrcd methods` lists them), or "auto" to have one chosen.
-    within : {"none", "centre", "standardise"}
+    variables : sequence of str, optional
+        All variables, in the order that breaks ties; by default as the tables name them.
+    within : {"none", "centre", "standardise", "auto"}
         Where sites differ in level or unit: let each express its rows by its own means, or by its own means and
-        standard deviations, before anything is summed.
-    missing : {"complete", "available"}
-        Rows with missing values are left out, or only the values are. The second gives away more: counts per pair
-        tell who lacks what.
+        standard deviations, before anything is summed. "auto" asks one round whether sites differ beyond chance.
+    missing : {"complete", "expected", "available"}
+        Rows with missing values are left out; or sites fill gaps by what pooled moments make them expect, which takes a
+        few rounds more; or only the values are left out, which costs accuracy and gives away who lacks what.
     missing_codes : sequence of float
         Values that stand for a missing one, besides NaN and empty cells.
     trim : float, optional
@@ -74,16 +78,16 @@ def discover(
     """
     _require_settings(method, options, within=within, missing=missing, trim=trim, stack=stack)
     checked = read_tables(tables, missing_codes)
-    variables = tuple(dict.fromkeys(name for table in checked for name in table.names))
+    variables = _all_variables(checked, variables)
     blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
     choice = _choose(blocks, variables) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     if card.one_table:
         blocks = _stacked(card, blocks, stack=stack)
-    transport = embed_blocks(blocks, variables, trim=trim, within=within, missing=missing, progress=progress)
+    transport, reason = _embed(blocks, variables, within, trim=trim, missing=missing, progress=progress)
     require_coverage(card, transport, missing=missing, before=blocks)
     estimate = run(build(card.name, **options).rounds(transport.setting), transport)
-    notes = notes_on(estimate, card, transport, blocks, trim=trim, within=within)
+    notes = notes_on(estimate, card, transport, blocks, trim=trim)
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return Discovery(
@@ -91,7 +95,7 @@ def discover(
         order=tuple(variables[i] for i in estimate.order),
         B=estimate.B,
         method=card.name,
-        chosen=choice.reason,
+        chosen="; ".join(filter(None, (choice.reason, reason))),
         options=card.resolve(options),
         rows=estimate.marginals.rows,
         sites=len({site.name for site in transport.sites}),
@@ -130,6 +134,29 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = ()) -> list[Table]
     return [replace(table, site=table.source, block=table.source) for table in align_tables(plain)]
 
 
+def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tuple[str, ...]:
+    """All columns of all tables, in the order given or met."""
+    found = tuple(dict.fromkeys(name for table in tables for name in table.names))
+    if given is None:
+        return found
+    if sorted(given) != sorted(found):
+        raise ConfigError("variables must be the columns of the tables, each once")
+    return tuple(given)
+
+
+def _embed(
+    blocks: Sequence[LocalBlock], variables: tuple[str, ...], within: str, **settings: Any
+) -> tuple[InProcess, str]:
+    """A transport over the blocks, and why it scales within sites as it does, if that was left open."""
+    if within != "auto":
+        return embed_blocks(blocks, variables, within=within, **settings), ""  # type: ignore[arg-type]
+    first = embed_blocks(blocks, variables, **settings)
+    choice = choose_within(first)
+    transport = embed_blocks(blocks, variables, within=choice.within, **settings)
+    reason = f"within={choice.within!r} because {choice.reason}"
+    return replace(transport, traffic=first.traffic), reason
+
+
 def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Choice:
     """What `auto` takes for these blocks."""
     everything = set(variables)
@@ -164,7 +191,7 @@ def _require_settings(method: object, options: dict[str, Any], **settings: Any) 
         raise ConfigError("method must be a name; several tables go in one list: discover([a, b])")
     if method.endswith((".csv", ".gz", ".tsv", ".parquet")):
         raise ConfigError(f"method must be a name, got {method!r}; several tables go in one list: discover([a, b])")
-    for name, choices in (("within", get_args(Within)), ("missing", get_args(Missing))):
+    for name, choices in (("within", (*get_args(Within), "auto")), ("missing", get_args(Missing))):
         if settings[name] not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {settings[name]!r}")
     trim = settings["trim"]

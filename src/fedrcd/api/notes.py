@@ -74,9 +74,10 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
     ]
 
 
-def standardised_by_sites(card: Card, within: str) -> list[FedrcdWarning]:
+def standardised_by_sites(card: Card, transport: InProcess) -> list[FedrcdWarning]:
     """Whether a method that reads scale was given rows without any."""
-    if within != "standardise" or card.scale_free:
+    frames = [site.own for site in transport.sites if isinstance(site, TableSite) and site.own is not None]
+    if card.scale_free or not any((frame.scale != 1).any() for frame in frames):
         return []
     return [
         ScaleWarning(
@@ -112,13 +113,12 @@ def notes_on(
     blocks: Sequence[LocalBlock],
     *,
     trim: float | None,
-    within: str,
 ) -> list[FedrcdWarning]:
     """All notes on a result; `blocks` are the tables as they came."""
     notes = [
         *identifiability(estimate, card),
         *scale(estimate, card),
-        *standardised_by_sites(card, within),
+        *standardised_by_sites(card, transport),
         *repaired(estimate),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
@@ -135,26 +135,36 @@ def notes_on(
 
 def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[LocalBlock]) -> None:
     """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
-    layout = transport.setting.layout
-    p = len(transport.setting.variables)
-    if layout is not None:
-        size = {"pairs": 2, "quadruples": min(4, p), "all columns": p}[card.coverage]
-        lacking = layout.first_missing(size) if size < p or layout.complete_rows() == 0 else None
-        if lacking is not None:
-            advice = "; fedrcd-sp needs pairs only" if size > 2 and layout.first_missing(2) is None else ""
-            shown = ", ".join(map(repr, lacking)) if len(lacking) <= 4 else f"all {p} columns"
-            raise DataError(f"{card.name} cannot run: no site holds {shown} together{advice}")
-    if missing == "available":
-        if card.coverage == "all columns" and not card.one_table:
-            raise ConfigError(
-                f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp"
-            )
+    if missing != "complete" and card.coverage == "all columns" and not card.one_table:
+        raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp")
+    _require_together(card, transport, missing)
+    if missing != "complete":
         return
+    p = len(transport.setting.variables)
     rows = sum(len(block.rows) for block in before)
     left = sum(len(site.rows) for site in transport.sites if isinstance(site, TableSite))
     needed = max(100, 10 * p)
     if any(np.isnan(block.rows).any() for block in before) and left < needed:
         raise DataError(
-            f"only {left} of {rows} rows have no missing value, and {needed} are needed; missing='available' uses "
-            "the values that are there, at a cost in accuracy and privacy"
+            f"only {left} of {rows} rows have no missing value, and {needed} are needed; missing='expected' fills gaps "
+            "by pooled moments"
         )
+
+
+def _require_together(card: Card, transport: InProcess, missing: str) -> None:
+    """Raise if some combination of columns that the method needs is at no site."""
+    layout, p = transport.setting.layout, len(transport.setting.variables)
+    if layout is None:
+        return
+    if missing == "expected" and len({holding.block for holding in layout.holdings}) < len(layout.holdings):
+        raise ConfigError(
+            "missing='expected' cannot fill gaps of rows that several sites share; take missing='complete'"
+        )
+    size = {"pairs": 2, "quadruples": min(4, p), "all columns": p}[card.coverage]
+    if missing == "expected":
+        size = 2
+    lacking = layout.first_missing(size) if size < p or layout.complete_rows() == 0 else None
+    if lacking is not None:
+        advice = "; fedrcd-sp needs pairs only" if size > 2 and layout.first_missing(2) is None else ""
+        shown = ", ".join(map(repr, lacking)) if len(lacking) <= 4 else f"all {p} columns"
+        raise DataError(f"{card.name} cannot run: no site holds {shown} together{advice}")

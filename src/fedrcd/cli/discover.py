@@ -26,6 +26,10 @@ WRITERS = {
 
 def discover(
     files: Annotated[list[Path], typer.Argument(help="One CSV or Parquet table per site.", show_default=False)],
+    federation: Annotated[
+        Path | None,
+        typer.Option(help="Federation file: who holds which columns of which rows; name files by site."),
+    ] = None,
     method: Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")] = "auto",
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
@@ -38,9 +42,9 @@ def discover(
     trim: Annotated[
         float | None, typer.Option(help="Leave out rows with a value this many robust scales out; 8 for gross errors.")
     ] = None,
-    within: Annotated[str, typer.Option(help="Where sites differ: none, centre or standardise.")] = "none",
+    within: Annotated[str, typer.Option(help="Where sites differ: none, centre, standardise or auto.")] = "none",
     missing: Annotated[
-        str, typer.Option(help="Rows with missing values: complete (left out) or available.")
+        str, typer.Option(help="Missing values: complete (rows left out), expected or available.")
     ] = "complete",
     missing_code: Annotated[
         list[float] | None, typer.Option(help="A value that stands for a missing one; may be repeated.")
@@ -57,9 +61,11 @@ def discover(
             raise ConfigError(f"--out {target}: the ending must be one of {', '.join(WRITERS)}")
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
+        tables, variables = _tables(files, federation)
         found = find_order(
-            list(files),
+            tables,
             method,
+            variables=variables,
             within=within,  # type: ignore[arg-type]
             missing=missing,  # type: ignore[arg-type]
             missing_codes=missing_code or (),
@@ -81,6 +87,17 @@ def discover(
         show(found)
         for target in targets:
             print(f"written: {target}")
+
+
+def _tables(files: list[Path], federation: Path | None) -> tuple[list[Any], tuple[str, ...] | None]:
+    """What the files hold, in the order of the federation if there is one."""
+    if federation is None:
+        return list(files), None
+    from fedrcd.api.federation import federation_tables
+    from fedrcd.data.federation import read_federation
+
+    described = read_federation(federation)
+    return list(federation_tables(described, files)), described.variables
 
 
 def _parse_options(texts: list[str]) -> dict[str, Any]:

@@ -8,12 +8,13 @@ order. Parts talk to sites only by yielding questions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.methods.filling import ask_moments
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
@@ -93,6 +94,9 @@ class Parts(Generic[T]):
 
     def rounds(self, setting: Setting) -> Rounds[Estimate]:
         """The conversation of this method with a federation."""
+        if setting.fills_gaps:
+            given = yield from ask_moments(setting)
+            setting = replace(setting, given=given)
         evidence, marginals = yield from self.deflation.start(setting)
         steps = yield from self._take_sources(setting, marginals, evidence)
         last = set(range(len(setting.variables))) - {step.chosen for step in steps}

@@ -16,7 +16,7 @@ from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.frame import Frame, propose_frame, robust_frame
 from fedrcd.typing import Matrix
 
-Missing = Literal["complete", "available"]
+Missing = Literal["complete", "expected", "available"]
 Within = Literal["none", "centre", "standardise"]
 
 
@@ -76,8 +76,8 @@ def embed_blocks(
         Leave out rows with a value more than this many robust scales from its variable's median.
     within : {"none", "centre", "standardise"}
         Whether every site expresses its rows by its own means, or means and standard deviations, before summing.
-    missing : {"complete", "available"}
-        Leave out rows with a missing value, or only the values.
+    missing : {"complete", "expected", "available"}
+        Leave out rows with a missing value; or fill gaps by pooled moments; or leave out only the values.
     progress : callable, optional
         Called with the traffic so far after each site's answer.
     """
@@ -91,10 +91,13 @@ def embed_blocks(
         block.rows if frame is None else frame.express(block.rows) for block, frame in zip(blocks, own, strict=True)
     ]
     sites = [
-        TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing == "available")
+        TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing != "complete")
         for block, frame in zip(blocks, own, strict=True)
     ]
-    return InProcess(sites, Setting(variables, propose_frame(expressed, held), _layout(blocks, variables)), progress)
+    setting = Setting(
+        variables, propose_frame(expressed, held), _layout(blocks, variables), fills_gaps=missing == "expected"
+    )
+    return InProcess(sites, setting, progress)
 
 
 def _trimmed(blocks: Sequence[LocalBlock], held: Sequence[Sequence[int]], limit: float) -> list[LocalBlock]:
@@ -125,7 +128,7 @@ def _complete(block: LocalBlock) -> LocalBlock:
     if kept.all():
         return block
     if not kept.any():
-        raise DataError(f"{block.site} has no row without missing values; try missing='available'")
+        raise DataError(f"{block.site} has no row without missing values; try missing='expected'")
     return replace(block, rows=block.rows[kept])
 
 

@@ -16,6 +16,13 @@ import numpy as np
 from fedrcd.errors import ProtocolError
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
+from fedrcd.statistics.expectation import (
+    ExpectedMoments,
+    Gaussian,
+    expected_moments,
+    expected_pair_sums,
+    expected_tensor_sums,
+)
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums, pair_sums, pair_sums_with_gaps
 from fedrcd.statistics.site_moments import PowerSums, SiteMoments, power_sums
@@ -98,9 +105,13 @@ class PairQuestion:
     order: int
     residuals: Matrix | None = None
     complete: bool = False
+    given: Gaussian | None = None
+    """Moments by which gaps are filled; without, rows count for the pairs they have."""
 
     def share(self, layout: Layout | None, holding: int) -> Share[PairSums] | None:
         """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
+        if self.given is not None:
+            return _as_it_is(self)
         if layout is None or self.complete or self.residuals is not None:
             return _whole_rows(self, layout, holding)
         owned = layout.owned_pairs()[holding]
@@ -112,6 +123,8 @@ class PairQuestion:
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> PairSums:
         """Pair sums of the rows."""
+        if self.given is not None:
+            return expected_pair_sums(blocks, self.given, self.order)
         if self.residuals is None:
             kernel = pair_sums_with_gaps if gaps else pair_sums
             return kernel(blocks, len(self.variables), self.order)
@@ -125,9 +138,13 @@ class TensorQuestion:
 
     variables: tuple[str, ...]
     frame: Frame
+    given: Gaussian | None = None
+    """Moments by which gaps are filled."""
 
     def share(self, layout: Layout | None, holding: int) -> Share[TensorSums] | None:
         """The combinations of four that no earlier site of the block holds."""
+        if self.given is not None:
+            return _as_it_is(self)
         if layout is None:
             return _whole_rows(self, layout, holding)
         owned = layout.owned_quadruples()[holding]
@@ -139,6 +156,8 @@ class TensorQuestion:
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> TensorSums:
         """Tensor sums of the rows."""
+        if self.given is not None:
+            return expected_tensor_sums(blocks, self.given)
         kernel = tensor_sums_with_gaps if gaps else tensor_sums
         return kernel(blocks, len(self.variables))
 
@@ -172,6 +191,23 @@ class EntropyQuestion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ExpectationQuestion:
+    """Asks for one E-step: expected first and second moments, given those of the step before."""
+
+    variables: tuple[str, ...]
+    frame: Frame
+    given: Gaussian
+
+    def share(self, layout: Layout | None, holding: int) -> Share[ExpectedMoments] | None:  # noqa: ARG002
+        """All rows, whatever columns they lack."""
+        return _as_it_is(self)
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> ExpectedMoments:  # noqa: ARG002
+        """Expected moments of the rows."""
+        return expected_moments(blocks, self.given)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SiteMomentsQuestion:
     """Asks every site for its own means and variances, in powers that add over sites."""
 
@@ -191,11 +227,16 @@ class SiteMomentsQuestion:
         return power_sums(blocks, len(self.variables))
 
 
+def _as_it_is(question: Question[S]) -> Share[S]:
+    """The whole question."""
+    return Share(question, lambda sums: sums)
+
+
 def _whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:
     """The whole question, if the holding answers for complete rows of its block."""
     if layout is not None and not layout.owned_rows()[holding]:
         return None
-    return Share(question, lambda sums: sums)
+    return _as_it_is(question)
 
 
 def residual_map(cov: Matrix, given: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:

@@ -21,6 +21,9 @@ from fedrcd.typing import Matrix
 ROWS_PER_PIECE = 4096
 """Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
 
+ABSENT = -1
+"""Place of a column that the site does not hold."""
+
 ROWS_AT_ONCE = 1024
 """Rows of a piece that are in work at a time."""
 
@@ -77,9 +80,9 @@ class TableSite:
 
     def _sums(self, question: Question[Any]) -> Any:
         missing = [name for name in question.variables if name not in self.columns]
-        if missing:
+        if missing and getattr(question, "given", None) is None:  # a column that is not there is one gap
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
-        chosen = [self.columns.index(name) for name in question.variables]
+        chosen = [self.columns.index(name) if name in self.columns else ABSENT for name in question.variables]
 
         def sums_of_piece(first: int) -> Any:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
@@ -92,11 +95,14 @@ class TableSite:
         """The rows of one piece in the question's frame and variable order; every block reuses one buffer."""
         in_order = chosen == list(range(len(self.columns)))
         frame = question.frame if self.own is None else question.frame.within(self.own.keep(chosen))
+        absent = [k for k, column in enumerate(chosen) if column == ABSENT]
         piece = self.rows[first : first + ROWS_PER_PIECE]
         buffer = np.empty((min(ROWS_AT_ONCE, len(piece)), len(chosen)))
         for start in range(0, len(piece), ROWS_AT_ONCE):
             rows = piece[start : start + ROWS_AT_ONCE]
-            yield frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
+            z = frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
+            z[:, absent] = np.nan
+            yield z
 
 
 def _sum_in_order(sums_of: Callable[[int], S], pieces: range, threads: int) -> S:

@@ -10,6 +10,7 @@ from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 
 BYTES_PER_NUMBER = 8
@@ -32,6 +33,10 @@ class Setting:
     frame: Frame
     layout: Layout | None = None
     """Who holds what; None where every site holds all variables of rows of its own."""
+    fills_gaps: bool = False
+    """Whether gaps are filled by pooled moments, which methods ask for first."""
+    given: Gaussian | None = None
+    """Those moments, once they are known."""
 
 
 class Transport(Protocol):

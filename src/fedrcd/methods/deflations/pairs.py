@@ -34,7 +34,7 @@ def ask_pairs(
     With `complete` only rows count of which one site holds all variables.
     """
     require_units(setting.frame, setting.variables)
-    sums = yield from ask(PairQuestion(setting.variables, setting.frame, order, complete=complete))
+    sums = yield from ask(PairQuestion(setting.variables, setting.frame, order, complete=complete, given=setting.given))
     require_rows(int(sums.count.min()), setting.variables)
     cumulants, repaired = pair_cumulants(sums, setting.frame, estimator), False
     if not sums.is_complete:

@@ -42,7 +42,7 @@ class Tensors:
                 "take fedrcd-sx"
             )
         require_units(setting.frame, setting.variables)
-        sums = yield from ask(TensorQuestion(setting.variables, setting.frame))
+        sums = yield from ask(TensorQuestion(setting.variables, setting.frame, setting.given))
         require_rows(sums.count, setting.variables)
         tensors, repaired = tensor_cumulants(sums, setting.frame, self.estimator), False
         if sums.counts is not None:
