@@ -20,12 +20,15 @@ import numpy as np
 from fedrcd import __version__
 from fedrcd.data import NOISE_FAMILIES, LinearModel, random_model, split_rows
 from fedrcd.data.names import default_names
+from fedrcd.data.partition import Part, column_parts, row_parts
 from fedrcd.graphs import ancestral_accuracy, is_valid_order, r2_sortability, varsortability
-from fedrcd.methods.registry import build
+from fedrcd.methods.registry import METHODS, build
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
+from fedrcd.protocol.embedded import embed, embed_blocks
 from fedrcd.statistics.entropy_sums import entropy_sums
 from fedrcd.typing import IntVector, Matrix
+from tests.contracts.test_federations import blocks_of, some_split
 from tests.strategies import estimate, population, sums_of
 
 TARGET = Path(__file__).parents[1] / "docs" / "verification.md"
@@ -211,6 +214,40 @@ def deflating_methods_are_right_in_population(seed: int) -> Iterator[Claim]:
             scale = "standardised" if standardised else "raw"
             result = f"{200 - len(wrong)} valid" + "".join(f"; wrong: {each}" for each in wrong)
             yield Claim(f"{method} finds a valid order of the population, {scale}", 200, result, not wrong)
+
+
+def covering_split(coverage: str, k: int, rng: np.random.Generator, names: tuple[str, ...]) -> list[Part]:
+    """A random split of 400 rows that covers what is needed: pairs, or else all columns at one site of every row."""
+    if coverage == "pairs":
+        return some_split(rng, 400, names)
+    if k % 2 == 0:
+        return row_parts(split_rows(400, 1 + k % 7, rng=rng), names)
+    columns = [part.columns for part in some_split(rng, 400, names)]
+    return column_parts(400, [*columns, names])  # one site with everything, after others with parts of it
+
+
+@claims(seed=9)
+def splits_of_columns_are_exact(seed: int) -> Iterator[Claim]:
+    """Orders over random horizontal, vertical, hybrid and overlapping splits, against the whole table."""
+    for method, card in METHODS.items():
+        if card.one_table:
+            continue
+        different, ran = [], 0
+        for k in counted(range(240), f"splits of {method}"):
+            rng = np.random.default_rng([seed, k])
+            model = random_model(5, noise="gamma", density=0.4, rng=rng)
+            X = model.sample(400, rng)
+            parts = covering_split(card.coverage, k, rng, model.names)
+            transport = embed_blocks(blocks_of(X, model.names, parts), model.names)
+            split = run(build(method).rounds(transport.setting), transport)
+            if int(split.marginals.rows) < 400:
+                continue  # some pair was together for part of the rows only: nothing to compare with
+            ran += 1
+            whole = embed([X], model.names)
+            if run(build(method).rounds(whole.setting), whole).order.tolist() != split.order.tolist():
+                different.append(f"split {k}")
+        result = f"{ran - len(different)} of {ran} that cover all rows identical" + "".join(f"; {d}" for d in different)
+        yield Claim(f"{method} over split columns and rows is {method} on the whole table", ran, result, not different)
 
 
 @claims(seed=6)

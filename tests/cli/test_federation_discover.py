@@ -49,3 +49,15 @@ def test_rows_that_are_not_what_the_file_says_are_named(vertical, tmp_path):
     done = fedrcd("discover", *sorted(tmp_path.glob("*.csv")), "--federation", tmp_path / "federation.toml")
     assert done.returncode == 3
     assert "497 rows" in last_line(done)
+
+
+def test_a_missing_pair_is_named_before_any_table_is_read(tmp_path):
+    (tmp_path / "federation.toml").write_text(
+        'variables = ["a", "b", "c"]\n'
+        '[[site]]\nname = "one"\ncolumns = ["a", "b"]\nblocks = ["x"]\n'
+        '[[site]]\nname = "two"\ncolumns = ["b", "c"]\nblocks = ["x"]\n'
+        '[[block]]\nlabel = "x"\nrows = 10\n'
+    )
+    done = fedrcd("discover", tmp_path / "one.csv", tmp_path / "two.csv", "--federation", tmp_path / "federation.toml")
+    assert done.returncode == 3
+    assert "'a' and 'c' together" in last_line(done)

@@ -417,3 +417,28 @@ def test_variables_can_be_put_in_an_order_that_breaks_ties():
     assert found.names == ("c", "a", "b")
     with pytest.raises(ConfigError, match="variables"):
         fedrcd.discover(pd.DataFrame(X, columns=["a", "b", "c"]), variables=["c", "a"])
+
+
+def test_a_site_without_a_usable_row_is_named():
+    _, X = simulated(3, 200)
+    empty = X[:50].copy()
+    empty[np.arange(50), np.arange(50) % 3] = np.nan
+    with pytest.raises(DataError, match="table 2 has no row without missing values"):
+        fedrcd.discover([X[50:], empty])
+
+
+def test_a_column_of_two_types_is_named_where_it_is_not_a_number():
+    frame = pd.DataFrame(simulated(3, 100)[1], columns=["a", "b", "c"])
+    with pytest.raises(DataError, match="column 'b' of table 2"):
+        fedrcd.discover([frame, frame.assign(b="high")])
+
+
+def test_entries_from_different_rows_are_warned_of():
+    model, X = simulated(6, 3000, seed=3)
+    names = list(model.names)
+    tables = [
+        fedrcd.Table(pd.DataFrame(rows, columns=names).drop(columns=names[k]), f"site {k}")
+        for k, rows in enumerate(np.array_split(X, 6))
+    ]
+    with pytest.warns(CoverageWarning, match="missing='expected'"):
+        fedrcd.discover(tables, "fedrcd-s")

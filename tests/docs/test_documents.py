@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"```python\n(.*?)```(?:\s+prints\s+```text\n(.*?)```|\s+```text\n(.*?)```)?", re.DOTALL)
+BLOCK = re.compile(r"```python\n(.*?)```(?:\s+prints:?\s+```text\n(.*?)```|\s+```text\n(.*?)```)?", re.DOTALL)
 BLOCKS = [
     pytest.param(match[1], match[2] or match[3], id=f"{path.name}-{number}")
     for path in DOCUMENTS

@@ -13,13 +13,13 @@ import numpy as np
 
 from fedrcd.api.discovery import Discovery, name_steps
 from fedrcd.api.notes import notes_on, require_coverage, variance_agreement
-from fedrcd.api.within import choose_within
 from fedrcd.data.align import align_tables
 from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
+from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
 from fedrcd.protocol.transport import InProcess, Traffic

@@ -18,6 +18,12 @@ def federation_tables(federation: Federation, files: Sequence[str | os.PathLike[
 
     Each must hold the columns and the blocks of rows that the federation says.
     """
+    lacking = federation.layout().first_missing(2)
+    if lacking is not None:  # before anything is read
+        pair = " and ".join(map(repr, lacking))
+        raise DataError(
+            f"no site of the federation holds {pair} together, which every method needs; see fedrcd coverage"
+        )
     by_site = {Path(file).name.split(".")[0]: Path(file) for file in files}
     names = [site.name for site in federation.sites]
     for stem in by_site:

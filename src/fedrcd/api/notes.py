@@ -74,6 +74,19 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
     ]
 
 
+def scattered(card: Card, transport: InProcess) -> list[FedrcdWarning]:
+    """Whether a method that lives on cancelling entries got them from different rows."""
+    setting = transport.setting
+    if setting.layout is None or setting.fills_gaps or card.coverage != "quadruples":
+        return []
+    return [
+        CoverageWarning(
+            f"no site holds all columns of all rows, and {card.name} loses accuracy when combinations of columns come "
+            "from different rows; where sites share no rows, missing='expected' mends it"
+        )
+    ]
+
+
 def standardised_by_sites(card: Card, transport: InProcess) -> list[FedrcdWarning]:
     """Whether a method that reads scale was given rows without any."""
     frames = [site.own for site in transport.sites if isinstance(site, TableSite) and site.own is not None]
@@ -120,6 +133,7 @@ def notes_on(
         *scale(estimate, card),
         *standardised_by_sites(card, transport),
         *repaired(estimate),
+        *scattered(card, transport),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
         assert isinstance(site, TableSite)

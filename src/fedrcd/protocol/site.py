@@ -18,7 +18,7 @@ from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.typing import Matrix
 
-ROWS_PER_PIECE = 4096
+ROWS_PER_PIECE = 2048
 """Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
 
 ABSENT = -1

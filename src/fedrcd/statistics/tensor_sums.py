@@ -22,11 +22,12 @@ from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import is_moment_matrix
 from fedrcd.typing import BoolMatrix, Matrix, Vector
 
-COLUMNS_AT_ONCE = 48
+COLUMNS_AT_ONCE = 60
 """Left-hand columns that one product takes at least: products with very few columns are slow."""
 
-ROWS_AT_ONCE = 256
-"""Rows per product. Working memory is this many rows of (p + 1)(p + 2)/2 products: 2.7 MB at p = 50."""
+ROWS_AT_ONCE = 342
+"""Rows per product; not a power of two, at which columns would compete for the same lines of the cache. Working memory
+is this many rows of (p + 1)(p + 2)/2 products: 3.6 MB at p = 50."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
