@@ -34,6 +34,6 @@ def methods(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")]
     Console().print(table)
     print(
         "\npayload: numbers per site and round, order of magnitude\n"
-        "needs: pairs = every pair of columns at some site; all columns = one site with all columns\n"
+        "needs: pairs, quadruples = every two, every four columns together at some site; all columns = at one site\n"
         "scores, deflations and options: fedrcd methods --json"
     )

@@ -81,6 +81,8 @@ class Share(Generic[S]):
 
     question: Question[Any]
     finish: Callable[[Any], S]
+    fills: bool = False
+    """Whether columns that the holding lacks count as missing values."""
 
 
 Rounds: TypeAlias = Generator[Question[Any], Any, R_co]
@@ -111,7 +113,7 @@ class PairQuestion:
     def share(self, layout: Layout | None, holding: int) -> Share[PairSums] | None:
         """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
         if self.given is not None:
-            return _as_it_is(self)
+            return Share(self, _unchanged, fills=True)
         if layout is None or self.complete or self.residuals is not None:
             return _whole_rows(self, layout, holding)
         owned = layout.owned_pairs()[holding]
@@ -144,7 +146,7 @@ class TensorQuestion:
     def share(self, layout: Layout | None, holding: int) -> Share[TensorSums] | None:
         """The combinations of four that no earlier site of the block holds."""
         if self.given is not None:
-            return _as_it_is(self)
+            return Share(self, _unchanged, fills=True)
         if layout is None:
             return _whole_rows(self, layout, holding)
         owned = layout.owned_quadruples()[holding]
@@ -200,7 +202,7 @@ class ExpectationQuestion:
 
     def share(self, layout: Layout | None, holding: int) -> Share[ExpectedMoments] | None:  # noqa: ARG002
         """All rows, whatever columns they lack."""
-        return _as_it_is(self)
+        return Share(self, _unchanged, fills=True)
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> ExpectedMoments:  # noqa: ARG002
         """Expected moments of the rows."""
@@ -227,16 +229,15 @@ class SiteMomentsQuestion:
         return power_sums(blocks, len(self.variables))
 
 
-def _as_it_is(question: Question[S]) -> Share[S]:
-    """The whole question."""
-    return Share(question, lambda sums: sums)
+def _unchanged(sums: S) -> S:
+    return sums
 
 
 def _whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:
     """The whole question, if the holding answers for complete rows of its block."""
     if layout is not None and not layout.owned_rows()[holding]:
         return None
-    return _as_it_is(question)
+    return Share(question, _unchanged)
 
 
 def residual_map(cov: Matrix, given: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:

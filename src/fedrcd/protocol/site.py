@@ -67,7 +67,7 @@ class TableSite:
         """The statistic asked for, of this site's rows; None if it answers for none of it."""
         holding = 0 if layout is None else self._place_in(layout)
         share = question.share(layout, holding)
-        return None if share is None else share.finish(self._sums(share.question))
+        return None if share is None else share.finish(self._sums(share.question, fills=share.fills))
 
     def _place_in(self, layout: Layout) -> int:
         """Number of this holding in a layout that says of it what is true."""
@@ -78,9 +78,9 @@ class TableSite:
                 return number
         raise ProtocolError(f"the plan of the federation does not know site {self.name!r} with block {self.block!r}")
 
-    def _sums(self, question: Question[Any]) -> Any:
+    def _sums(self, question: Question[Any], *, fills: bool) -> Any:
         missing = [name for name in question.variables if name not in self.columns]
-        if missing and getattr(question, "given", None) is None:  # a column that is not there is one gap
+        if missing and not fills:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
         chosen = [self.columns.index(name) if name in self.columns else ABSENT for name in question.variables]
 
