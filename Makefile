@@ -50,16 +50,20 @@ test-reference: setup-reference ## compare with independent packages
 	@echo "comparing with lingam and CausalDisco ..."
 	@.venv-reference/bin/python -m pytest -m reference
 
-# Other interpreters that are present run the fast core of the tests; absent ones are said so.
+# Other supported interpreters that are on the path, or that pyenv has, run the core of the tests; absent ones are said so.
 test-pythons: setup ## run core tests on every supported interpreter that is here
 	@for v in 3.11 3.12 3.13; do \
 	  if .venv/bin/python -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')"; then continue; fi; \
-	  if ! python$$v -c 'import ensurepip' 2>/dev/null; then echo "python$$v is not here: not tested"; continue; fi; \
-	  $(MAKE) --no-print-directory .venv-$$v/ready && \
+	  found=; \
+	  for candidate in python$$v $$HOME/.pyenv/versions/$$v*/bin/python$$v; do \
+	    if $$candidate -c 'import ensurepip' 2>/dev/null; then found=$$candidate; break; fi; \
+	  done; \
+	  if [ -z "$$found" ]; then echo "python$$v is not here: not tested"; continue; fi; \
+	  $(MAKE) --no-print-directory .venv-$$v/ready OTHER=$$found && \
 	  echo "testing on python$$v ..." && .venv-$$v/bin/python -m pytest -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
 	done
 .venv-%/ready: requirements/test.txt pyproject.toml
-	$(call environment,.venv-$*,python$*,$<)
+	$(call environment,.venv-$*,$(OTHER),$<)
 
 fmt: setup ## format the code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix --quiet .

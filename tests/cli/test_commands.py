@@ -138,6 +138,14 @@ def test_a_bad_table_is_refused_in_one_line_that_names_it(good, tmp_path, what, 
     assert all(word in done.stderr for word in words), done.stderr
 
 
+def test_a_column_can_be_left_out(good, tmp_path):
+    good.assign(patient="text").to_csv(tmp_path / "t.csv", index=False)
+    assert "'patient'" in fedrcd("discover", tmp_path / "t.csv").stderr
+    done = fedrcd("discover", tmp_path / "t.csv", "--drop", "patient", "--json")
+    assert set(Discovery.from_json(done.stdout).names) == {"a", "b", "c"}
+    assert "did you mean 'patient'" in fedrcd("discover", tmp_path / "t.csv", "--drop", "patent").stderr
+
+
 def test_mismatched_columns_are_named(good, tmp_path):
     good.to_csv(tmp_path / "one.csv", index=False)
     good.rename(columns={"c": "d"}).to_csv(tmp_path / "two.csv", index=False)

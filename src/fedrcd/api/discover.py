@@ -32,6 +32,7 @@ def discover(
     method: str = AUTO,
     *,
     variables: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
     within: Literal["none", "centre", "standardise", "auto"] = "none",
     missing: Literal["complete", "expected", "available"] = "complete",
     missing_codes: Sequence[float] = (),
@@ -51,6 +52,8 @@ def discover(
         Name of a method (`fedrcd methods` lists them), or "auto" to have one chosen.
     variables : sequence of str, optional
         All variables, in the order that breaks ties; by default as the tables name them.
+    drop : sequence of str
+        Columns to leave out: identifiers, text, constants.
     within : {"none", "centre", "standardise", "auto"}
         Where sites differ in level or unit: let each express its rows by its own means, or by its own means and
         standard deviations, before anything is summed. "auto" asks one round whether sites differ beyond chance.
@@ -77,7 +80,7 @@ def discover(
     1
     """
     _require_settings(method, options, within=within, missing=missing, trim=trim, stack=stack)
-    checked = read_tables(tables, missing_codes)
+    checked = read_tables(tables, missing_codes, drop)
     variables = _all_variables(checked, variables)
     blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
     choice = _choose(blocks, variables) if method == AUTO else Choice(method, "")
@@ -108,7 +111,7 @@ def discover(
     )
 
 
-def read_tables(tables: Any, missing_codes: Sequence[float] = ()) -> list[Table]:
+def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence[str] = ()) -> list[Table]:
     """Checked tables with their sites and blocks, from whatever `discover` accepts.
 
     Tables without labels must have the same columns; each is a site with rows of its own.
@@ -117,9 +120,8 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = ()) -> list[Table]
     if not several:
         raise ConfigError("no tables were given; give one table per site")
     labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
-    opened = [
-        open_tables(table, label, gaps=True, codes=missing_codes) for table, label in zip(several, labels, strict=True)
-    ]
+    settings: dict[str, Any] = {"gaps": True, "codes": missing_codes, "drop": drop}
+    opened = [open_tables(table, label, **settings) for table, label in zip(several, labels, strict=True)]
     labelled = [isinstance(table, LabelledTable) for table in several]
     if all(labelled):
         return [table for group in opened for table in group]

@@ -14,7 +14,7 @@ from fedrcd.typing import Matrix
 
 
 class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Federated LiNGAM estimator; a `lingam` user changes one import.
+    """Federated LiNGAM estimator, with the attributes that users of `lingam` know.
 
     Parameters
     ----------

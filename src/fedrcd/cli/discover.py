@@ -14,7 +14,8 @@ from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
 
-FLAGS = {"method", "weights", "penalty", "trim", "stack", "within", "missing", "missing_codes", "progress", "tables"}
+FLAGS = {"drop", "method", "missing", "penalty", "stack", "trim", "weights", "within"}
+"""Options of the method that have a flag of their own."""
 
 WRITERS = {
     ".json": lambda found: found.to_json() + "\n",
@@ -39,6 +40,7 @@ def discover(
     option: Annotated[
         list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
     ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     trim: Annotated[
         float | None, typer.Option(help="Leave out rows with a value this many robust scales out; 8 for gross errors.")
     ] = None,
@@ -66,6 +68,7 @@ def discover(
             tables,
             method,
             variables=variables,
+            drop=drop or (),
             within=within,  # type: ignore[arg-type]
             missing=missing,  # type: ignore[arg-type]
             missing_codes=missing_code or (),

@@ -109,6 +109,10 @@ def _describe(out: Path, model: LinearModel, federation: Federation) -> None:
     from fedrcd.data.federation import write_federation
     from fedrcd.graphs.exports import edge_list
 
+    written = {f"{site.name}.{ending}" for site in federation.sites for ending in ("csv", "parquet")}
+    stale = sorted(path.name for path in out.glob("site_*") if path.name not in written)
+    if stale:
+        raise ConfigError(f"{out} holds {stale[0]} of another simulation; give an empty folder with --out")
     truth = {
         "variables": model.names,
         "noise": [noise.name for noise in model.noise],

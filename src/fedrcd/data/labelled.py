@@ -12,6 +12,7 @@ import numpy as np
 from fedrcd.data.read import read_arrow
 from fedrcd.data.table import Table, as_table, check_table, from_arrow
 from fedrcd.errors import DataError
+from fedrcd.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,15 +44,20 @@ class LabelledTable:
     id: str = ""
 
 
-def open_tables(obj: Any, source: str, *, gaps: bool = False, codes: Sequence[float] = ()) -> list[Table]:
+def open_tables(
+    obj: Any, source: str, *, gaps: bool = False, codes: Sequence[float] = (), drop: Sequence[str] = ()
+) -> list[Table]:
     """Checked tables, one per block, from a labelled table or from anything `as_table` takes.
 
-    `codes` are values that stand for a missing one.
+    `codes` are values that stand for a missing one; `drop` names columns to leave out, whatever they hold.
     """
     if isinstance(obj, LabelledTable):
-        tables = _by_block(obj, source)
+        tables = _by_block(obj, source, drop)
     elif isinstance(obj, str | os.PathLike):
-        tables = [from_arrow(read_arrow(obj), os.path.basename(obj))]
+        name = os.path.basename(obj)
+        tables = [from_arrow(_without(read_arrow(obj), drop, name), name)]
+    elif drop and not isinstance(obj, np.ndarray | Table):
+        tables = [from_arrow(_without(_as_arrow(obj), drop, source), source)]
     else:
         tables = [as_table(obj, source, gaps=True)]
     if len(codes):
@@ -63,12 +69,20 @@ def open_tables(obj: Any, source: str, *, gaps: bool = False, codes: Sequence[fl
     return tables
 
 
-def _by_block(labelled: LabelledTable, source: str) -> list[Table]:
+def _without(arrow: pa.Table, drop: Sequence[str], source: str) -> pa.Table:
+    """The table without some columns."""
+    for name in drop:
+        if name not in arrow.column_names:
+            raise DataError(f"{source} has no column {name!r} to leave out{did_you_mean(name, arrow.column_names)}")
+    return arrow.drop_columns(list(drop)) if drop else arrow
+
+
+def _by_block(labelled: LabelledTable, source: str, drop: Sequence[str] = ()) -> list[Table]:
     """The tables of a labelled one, one per block label, without its label columns."""
     whole = labelled.block or labelled.site
     if isinstance(labelled.data, np.ndarray):
         return [replace(as_table(labelled.data, source, gaps=True), site=labelled.site, block=whole)]
-    arrow = _as_arrow(labelled.data)
+    arrow = _without(_as_arrow(labelled.data), drop, source)
     for what, name in (("id", labelled.id), ("block", labelled.block_column)):
         if name and name not in arrow.column_names:
             raise DataError(f"{source} of site {labelled.site!r} has no {what} column {name!r}")
