@@ -35,6 +35,9 @@ from fedrcd.typing import IntVector, Matrix, Vector
 RIDGE = 1e-10
 """Added to G, in mean diagonals. Tiny, because cumulants of the same rows cancel exactly."""
 
+SCATTERED_RIDGE = 1e-3
+"""The same where pairs come from different rows, and nothing cancels exactly."""
+
 KNOWN_BYTES = 4e8
 """Whitened columns kept at most."""
 
@@ -55,11 +58,13 @@ class PairFitRefinement:
             return order
         k = evidence.standardised()
         gaussian = gaussian_covariances(k.cov)
-        fit = _Fit.weighted(k, gaussian)
+        ridge = RIDGE if evidence.count.min() == evidence.count.max() else SCATTERED_RIDGE
+        fit = _Fit.weighted(k, gaussian, ridge)
         found = climb(order.tolist(), fit.places)
         third, fourth = fit.noise_cumulants(found)
         excess = excess_covariances(k.cov, k.cov @ residual_rows(k.cov, found).T, third, fourth)
-        again = _Fit.weighted(k, Covariances(gaussian.third + excess.third, gaussian.fourth + excess.fourth))
+        both = Covariances(gaussian.third + excess.third, gaussian.fourth + excess.fourth)
+        again = _Fit.weighted(k, both, ridge)
         return np.array(climb(found, again.places), dtype=np.int64)
 
 
@@ -73,11 +78,11 @@ class _Fit:
     known: dict[Key, tuple[Vector, Vector]] = field(default_factory=dict)
 
     @classmethod
-    def weighted(cls, k: PairCumulants, weighting: Covariances) -> _Fit:
+    def weighted(cls, k: PairCumulants, weighting: Covariances, ridge: float = RIDGE) -> _Fit:
         """The fit of standardised pair cumulants with a given covariance of them."""
         i, j = np.triu_indices(k.p, 1)
         cumulants = k.k12.ravel(), np.concatenate([k.k13.ravel(), k.k22[i, j]])
-        factors = _factor(weighting.third), _factor(weighting.fourth)
+        factors = _factor(weighting.third, ridge), _factor(weighting.fourth, ridge)
         targets = [_whiten(L, t[:, None])[:, 0] for L, t in zip(factors, cumulants, strict=True)]
         return cls(k.cov, factors, (targets[0], targets[1]))
 
@@ -115,9 +120,9 @@ class _Fit:
         return np.stack(third), np.stack(fourth)
 
 
-def _factor(G: Matrix) -> Matrix:
-    """Lower Cholesky factor of a covariance; the ridge grows until there is one."""
-    ridge = RIDGE * float(np.mean(np.diagonal(G)))
+def _factor(G: Matrix, share: float) -> Matrix:
+    """Lower Cholesky factor of a covariance plus a share of its mean diagonal, which grows until there is one."""
+    ridge = share * float(np.mean(np.diagonal(G)))
     if not np.isfinite(ridge):
         raise StatisticError("the covariances of pair cumulants overflow")
     while True:
