@@ -28,7 +28,7 @@ from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import embed, embed_blocks
 from fedrcd.statistics.entropy_sums import entropy_sums
 from fedrcd.typing import IntVector, Matrix
-from tests.contracts.test_federations import blocks_of, some_split
+from tests.contracts.federations import blocks_of, some_split
 from tests.strategies import estimate, population, sums_of
 
 TARGET = Path(__file__).parents[1] / "docs" / "verification.md"
