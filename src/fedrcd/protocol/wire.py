@@ -1,0 +1,216 @@
+"""The wire form of questions and sums: a small header and plain arrays, the same for every statistic.
+
+Every kind of value that may travel is a frozen dataclass, listed in `KINDS` under a versioned tag. Its fields are
+walked, not known: numbers and texts go into a header, arrays beside it, bit for bit. So a new statistic travels once
+it is listed, and a method never hears of it. What arrives must have exactly the fields and types of its kind; whether
+the numbers make sense is for `check` of the statistic to say.
+
+As bytes the form is canonical: equal values give equal bytes, on any machine.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from fedrcd.errors import FedrcdError, ProtocolError
+from fedrcd.protocol.questions import (
+    EntropyQuestion,
+    ExpectationQuestion,
+    PairQuestion,
+    SiteMomentsQuestion,
+    TensorQuestion,
+)
+from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.entropy_sums import EntropySums
+from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.statistics.site_moments import SiteMoments
+from fedrcd.statistics.tensor_sums import TensorSums
+
+KINDS: dict[str, type[Any]] = {
+    "frame/1": Frame,
+    "holding/1": Holding,
+    "layout/1": Layout,
+    "gaussian/1": Gaussian,
+    "pair-question/1": PairQuestion,
+    "tensor-question/1": TensorQuestion,
+    "entropy-question/1": EntropyQuestion,
+    "expectation-question/1": ExpectationQuestion,
+    "site-moments-question/1": SiteMomentsQuestion,
+    "pair-sums/1": PairSums,
+    "tensor-sums/1": TensorSums,
+    "entropy-sums/1": EntropySums,
+    "expected-moments/1": ExpectedMoments,
+    "site-moments/1": SiteMoments,
+}
+"""What may travel, by its tag; a change of fields or meaning needs a new number."""
+
+MAGIC = b"fedrcd-wire/1\n"
+DTYPES = {"i8": np.dtype("<i8"), "f8": np.dtype("<f8"), "b1": np.dtype("?")}
+"""Types of numbers that may travel, kept to the last bit."""
+
+LONGEST_HEADER = 2**26
+
+T = TypeVar("T")
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packet:
+    """A value taken apart: a header that JSON can hold, and the arrays it refers to by number."""
+
+    header: Any
+    arrays: tuple[Array, ...]
+
+
+def pack(value: Any) -> Packet:
+    """Take a value of a listed kind apart."""
+    arrays: list[Array] = []
+    return Packet(_taken_apart(value, arrays), tuple(arrays))
+
+
+def unpack(packet: Packet, wanted: type[T] | tuple[type[T], ...]) -> T:
+    """The value a packet holds; `ProtocolError` unless it is of a wanted kind and has the right fields."""
+    value = _put_together(packet.header, packet.arrays)
+    if not isinstance(value, wanted):
+        raise ProtocolError(f"an unexpected kind of message arrived: {_tag(type(value)) or 'a bare value'}")
+    return value
+
+
+def to_bytes(value: Any) -> bytes:
+    """The canonical bytes of a value of a listed kind."""
+    packet = pack(value)
+    shapes = [[_dtype_name(array.dtype), list(array.shape)] for array in packet.arrays]
+    text = json.dumps([packet.header, shapes], sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    bodies = [np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes() for array in packet.arrays]
+    return b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *bodies])
+
+
+def from_bytes(data: bytes, wanted: type[T] | tuple[type[T], ...]) -> T:
+    """The value that `to_bytes` gave these bytes for."""
+    if not data.startswith(MAGIC):
+        raise ProtocolError("this is not a message of fedrcd, or of a version that is not known here")
+    start = len(MAGIC) + 4
+    length = int.from_bytes(data[len(MAGIC) : start], "little")
+    if length > min(LONGEST_HEADER, len(data)):
+        raise ProtocolError("the message is cut short")
+    try:
+        header, shapes = json.loads(data[start : start + length])
+        places = [(DTYPES[name], tuple(int(n) for n in shape)) for name, shape in shapes]
+    except (ValueError, TypeError, KeyError):
+        raise ProtocolError("the header of the message cannot be read") from None
+    arrays, at = [], start + length
+    for dtype, shape in places:
+        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if min(shape, default=0) < 0 or at + size > len(data):
+            raise ProtocolError("the message is cut short")
+        arrays.append(np.frombuffer(data, dtype, size // dtype.itemsize, at).reshape(shape))
+        at += size
+    if at != len(data):
+        raise ProtocolError("the message is longer than its header says")
+    return unpack(Packet(header, tuple(arrays)), wanted)
+
+
+def _tag(kind: type[Any]) -> str | None:
+    return next((tag for tag, known in KINDS.items() if known is kind), None)
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    name = next((name for name, known in DTYPES.items() if known == dtype), None)
+    if name is None:
+        raise TypeError(f"arrays of {dtype} do not travel")
+    return name
+
+
+def _taken_apart(value: Any, arrays: list[Array]) -> Any:
+    """The header of a value; its arrays are appended."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return {"float": value.hex()}
+    if isinstance(value, np.ndarray):
+        _dtype_name(value.dtype)
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, tuple):
+        return [_taken_apart(item, arrays) for item in value]
+    if isinstance(value, Mapping):
+        return {"map": [[_taken_apart(key, arrays), _taken_apart(item, arrays)] for key, item in value.items()]}
+    tag = _tag(type(value))
+    if tag is None:
+        raise TypeError(f"a {type(value).__name__} does not travel")
+    return {"kind": tag, "fields": {f.name: _taken_apart(getattr(value, f.name), arrays) for f in fields(value)}}
+
+
+def _put_together(header: Any, arrays: Sequence[Array]) -> Any:
+    """The value of a header."""
+    if header is None or isinstance(header, bool | int | str):
+        return header
+    if isinstance(header, list):
+        return tuple(_put_together(item, arrays) for item in header)
+    if not isinstance(header, dict):
+        raise ProtocolError("the header of the message cannot be read")
+    try:
+        if header.keys() == {"array"}:
+            return arrays[header["array"]]
+        if header.keys() == {"float"}:
+            return float.fromhex(header["float"])
+        if header.keys() == {"map"}:
+            return {_put_together(key, arrays): _put_together(item, arrays) for key, item in header["map"]}
+    except (ValueError, TypeError, IndexError):
+        raise ProtocolError("the header of the message cannot be read") from None
+    if header.keys() == {"kind", "fields"} and isinstance(header["fields"], dict):
+        return _value_of_kind(header["kind"], header["fields"], arrays)
+    raise ProtocolError("the header of the message cannot be read")
+
+
+def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array]) -> Any:
+    """A dataclass from its fields, each of the type that is declared."""
+    kind = KINDS.get(tag) if isinstance(tag, str) else None
+    if kind is None:
+        raise ProtocolError(f"a kind of message arrived that is not known here: {str(tag)[:40]!r}; update fedrcd")
+    hints = _hints(kind)
+    if parts.keys() != hints.keys():
+        raise ProtocolError(f"a message of kind {tag} has wrong fields")
+    values = {name: _put_together(part, arrays) for name, part in parts.items()}
+    for name, value in values.items():
+        if not _fits(value, hints[name]):
+            raise ProtocolError(f"a message of kind {tag} has a wrong {name!r}")
+    try:
+        return kind(**values)
+    except FedrcdError as problem:
+        raise ProtocolError(f"a message of kind {tag} is wrong: {problem}") from None
+
+
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Declared types of the fields of a dataclass."""
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind)}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a declared type; of arrays only that they are some."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in {Union, types.UnionType}:
+        return any(_fits(value, arg) for arg in args)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if args[-1] is Ellipsis:
+            return all(_fits(item, args[0]) for item in value)
+        return len(value) == len(args) and all(map(_fits, value, args))
+    if origin is not None and issubclass(origin, Mapping):
+        return isinstance(value, dict) and all(_fits(k, args[0]) and _fits(v, args[1]) for k, v in value.items())
+    if hint in {int, float}:
+        return type(value) is hint  # True is not a number here
+    return isinstance(value, hint)
