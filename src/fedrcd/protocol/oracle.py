@@ -9,7 +9,7 @@ then is the method's own limit, not sampling error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Oracle:
             )
         self.traffic.rounds += 1
         self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
-        return answer
+        return cast("S", answer)
 
     def _pair_sums(self, question: PairQuestion) -> PairSums:
         A = self._mixing_in_frame(question.variables, question.frame)

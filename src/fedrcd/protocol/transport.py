@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid, rounded_map
+from fedrcd.typing import Matrix
 
 BYTES_PER_NUMBER = 8
 
@@ -37,6 +39,21 @@ class Setting:
     """Whether gaps are filled by pooled moments, which methods ask for first."""
     given: Gaussian | None = None
     """Those moments, once they are known."""
+    grid: Grid | None = None
+    """The grid on which pair and tensor sums are exact; without, they are float64."""
+
+    def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
+        """Asks for pair sums of all variables."""
+        return PairQuestion(self.variables, self.frame, order, complete=complete, given=self.given, grid=self.grid)
+
+    def residual_pairs(self, order: int, R: Matrix) -> PairQuestion:
+        """Asks for pair sums of residuals R z; exact sums need R on a grid, too."""
+        on_grid = R if self.grid is None else rounded_map(R)
+        return PairQuestion(self.variables, self.frame, order, on_grid, grid=self.grid)
+
+    def tensor(self) -> TensorQuestion:
+        """Asks for tensor sums of all variables."""
+        return TensorQuestion(self.variables, self.frame, self.given, self.grid)
 
 
 class Transport(Protocol):
