@@ -15,7 +15,7 @@ import numpy as np
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
-from fedrcd.protocol.transport import BYTES_PER_NUMBER, Setting, Traffic
+from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power
@@ -50,7 +50,7 @@ class Oracle:
                 f"the population oracle knows cumulants only and cannot answer a {type(question).__name__}"
             )
         self.traffic.rounds += 1
-        self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+        self.traffic.count(answer)
         return cast("S", answer)
 
     def _pair_sums(self, question: PairQuestion) -> PairSums:

@@ -72,7 +72,7 @@ class Question(Protocol[S]):
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> Any:
         """Sums over rows that arrive in blocks, in the frame; with `gaps` missing values are NaN.
 
-        What leaves a site is the answer of its share, `finish`ed.
+        Blocks may be overwritten. What leaves a site is the answer of its share, `finish`ed.
         """
         ...
 

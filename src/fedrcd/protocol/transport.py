@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
+from fedrcd.protocol.questions import PairQuestion, Question, S, Sums, TensorQuestion
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid, rounded_map
@@ -25,6 +26,17 @@ class Traffic:
     rounds: int = 0
     bytes_sent: int = 0
     """Bytes of all answers of all sites, in numbers of 8 bytes."""
+    clipped: Clipped | None = None
+    """Values that the first exact sums had to clip; None while sums are float64."""
+
+    def count(self, answer: Sums) -> None:
+        """Count what one site sent."""
+        self.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+
+    def note_clipped(self, pooled: object) -> None:
+        """Remember what the first exact sums clipped: later rounds are over the same rows."""
+        if self.clipped is None and isinstance(pooled, ExactSums):
+            self.clipped = pooled.clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +111,11 @@ class InProcess:
                 raise StatisticError(
                     f"the sums of {site.name} cannot be used: {problem}; look for extreme values there"
                 ) from None
-            self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+            self.traffic.count(answer)
             pooled = answer if pooled is None else pooled + answer
             if self.progress:
                 self.progress(self.traffic)
         if pooled is None:
             raise ProtocolError("no site can answer: none holds all columns of complete rows")
+        self.traffic.note_clipped(pooled)
         return pooled

@@ -203,19 +203,21 @@ def exact_tensor_sums(blocks: Iterable[Matrix], p: int, grid: Grid, *, gaps: boo
 
 def _needs_limbs(grid: Grid) -> bool:
     """Whether products of four values, summed over a batch, may exceed what float64 holds exactly."""
-    return grid.largest**4 * ROWS_PER_SUM > EXACT_UP_TO
+    return _rows_in_float(grid) < ROWS_PER_SUM
+
+
+def _rows_in_float(grid: Grid) -> int:
+    """How many products of four values float64 sums exactly."""
+    return int(EXACT_UP_TO) // grid.largest**4
 
 
 def _summed(blocks: Iterable[Matrix], kernel: Kernel, grid: Grid, residuals: Matrix | None = None) -> ExactSums:
-    """Sums over all batches of the rows, rounded to the grid."""
+    """Sums over all batches of the rows, which are rounded to the grid in place."""
     clipped = 0
-    buffer = np.empty(0)
 
     def whole(z: Matrix) -> Matrix:
-        nonlocal clipped, buffer
-        if buffer.size < z.size:
-            buffer = np.empty(z.size)
-        q, beyond = grid.whole(z, out=buffer[: z.size].reshape(z.shape))
+        nonlocal clipped
+        q, beyond = grid.whole(z, out=z)
         clipped += beyond
         if residuals is not None:
             q, beyond = grid.whole_residuals(q, residuals)
@@ -223,7 +225,7 @@ def _summed(blocks: Iterable[Matrix], kernel: Kernel, grid: Grid, residuals: Mat
         return q
 
     total: ExactSums | None = None
-    for batch in batches(blocks):
+    for batch in batches(blocks, ROWS_PER_SUM if _needs_limbs(grid) else _rows_in_float(grid)):
         part = ExactSums(grid, *kernel(map(whole, batch)))
         total = part if total is None else total + part
     if total is None:

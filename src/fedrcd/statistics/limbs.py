@@ -29,20 +29,20 @@ Limbs: TypeAlias = Sequence[Matrix]
 """A whole number as limbs, the lowest first."""
 
 
-def batches(blocks: Iterable[Matrix]) -> Iterator[Iterator[Matrix]]:
-    """Blocks of rows in batches of at most `ROWS_PER_SUM`; each must be used up before the next is taken."""
-    for _, batch in groupby(_numbered(blocks), key=lambda item: item[0]):
+def batches(blocks: Iterable[Matrix], most: int) -> Iterator[Iterator[Matrix]]:
+    """Blocks of rows in batches of at most so many rows; each must be used up before the next is taken."""
+    for _, batch in groupby(_numbered(blocks, most), key=lambda item: item[0]):
         yield (block for _, block in batch)
 
 
-def _numbered(blocks: Iterable[Matrix]) -> Iterator[tuple[int, Matrix]]:
+def _numbered(blocks: Iterable[Matrix], most: int) -> Iterator[tuple[int, Matrix]]:
     """Blocks, cut where they are too long, with the number of their batch."""
     number, rows = 0, 0
     for block in blocks:
-        for start in range(0, max(len(block), 1), ROWS_PER_SUM):
-            piece = block[start : start + ROWS_PER_SUM]
+        for start in range(0, max(len(block), 1), most):
+            piece = block[start : start + most]
             rows += len(piece)
-            if rows > ROWS_PER_SUM:
+            if rows > most:
                 number, rows = number + 1, len(piece)
             yield number, piece
 
