@@ -71,8 +71,9 @@ fmt: setup ## format the code
 verify: setup-reference ## the large counts behind the tests; writes docs/verification.md
 	@.venv-reference/bin/python -m tests.verification
 
-bench: setup-reference ## speed, as ratios within one run
-	@.venv-reference/bin/python -m benchmarks
+bench: setup setup-reference ## speed, as ratios within one run
+	@.venv/bin/python -m benchmarks startup pairs tensors
+	@.venv-reference/bin/python -m benchmarks lingam
 
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
 	@.venv-reference/bin/python -m fedrcd.experiments.accuracy
