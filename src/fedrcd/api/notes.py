@@ -119,6 +119,14 @@ def outliers(site: TableSite, transport: InProcess, rows: int, trim: float | Non
     ]
 
 
+def clipped(transport: InProcess) -> list[FedrcdWarning]:
+    """Whether exact sums had to clip values."""
+    count, grid = transport.traffic.clipped, transport.setting.grid
+    if count is None or grid is None or not count.most:
+        return []
+    return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
+
+
 def notes_on(
     estimate: Estimate,
     card: Card,
@@ -134,6 +142,7 @@ def notes_on(
         *standardised_by_sites(card, transport),
         *repaired(estimate),
         *scattered(card, transport),
+        *clipped(transport),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
         assert isinstance(site, TableSite)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import PairQuestion, Rounds, ask, residual_map
+from fedrcd.protocol.questions import Rounds, ask, residual_map
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 
@@ -34,5 +34,5 @@ class SiteResiduals:
         """Ask for pair sums of the residuals given all sources [P, Algorithm 1, lines 17-19]."""
         scale = setting.frame.scale
         R, rest = residual_map(marginals.cov / np.outer(scale, scale), sources)
-        sums = yield from ask(PairQuestion(setting.variables, setting.frame, self.order, R))
+        sums = yield from ask(setting.residual_pairs(self.order, R))
         return Evidence(rest, pair_cumulants(sums, setting.frame.keep(rest), self.estimator))
