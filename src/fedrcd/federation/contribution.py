@@ -19,8 +19,8 @@ from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
-from fedrcd.typing import BoolMatrix, Matrix
 from fedrcd.suggest import did_you_mean
+from fedrcd.typing import BoolMatrix, Matrix
 
 Purpose = Literal["rows", "values", "erase"]
 """Why a contribution was made: rows came (or it is the first), values of the same rows changed, rows were erased."""
@@ -84,7 +84,24 @@ class Contribution:
         return Layout(variables, (*holdings, Holding(self.site, self.block, self.columns, self.rows)))
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Asks the coordinator to take out what a site has in for a block."""
+
+    site: str
+    block: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """What a site hands over in one file."""
+
+    items: tuple[Contribution | Withdrawal, ...]
+
+
 KINDS["contribution/1"] = Contribution
+KINDS["withdrawal/1"] = Withdrawal
+KINDS["parcel/1"] = Parcel
 
 
 def read_contribution(data: bytes) -> Contribution:

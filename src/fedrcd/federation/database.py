@@ -22,7 +22,9 @@ WAIT_SECONDS = 2.0
 class Database:
     """An open file; nobody else can open it meanwhile."""
 
-    def __init__(self, path: str | os.PathLike[str], what: str, kind: int, schema: tuple[str, ...], *, create: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], what: str, kind: int, schema: tuple[str, ...], *, create: bool
+    ) -> None:
         """Open a file of a kind, or create one.
 
         Parameters

@@ -27,7 +27,9 @@ def read_record(record: dict[str, Any]) -> Entry:
 def described(configuration: Configuration) -> dict[str, Any]:
     """A configuration for people and programs."""
     frame = configuration.frame
-    columns = zip(configuration.variables, frame.centre.tolist(), frame.scale.tolist(), configuration.units, strict=True)
+    columns = zip(
+        configuration.variables, frame.centre.tolist(), frame.scale.tolist(), configuration.units, strict=True
+    )
     return {
         "digest": configuration.digest,
         "families": list(configuration.families),

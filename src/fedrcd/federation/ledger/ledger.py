@@ -27,7 +27,7 @@ from fedrcd.federation.ledger.entries import (
 )
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
-from fedrcd.federation.ledger.signatures import new_private_key, public_key
+from fedrcd.federation.ledger.signatures import new_private_key, public_key, sign
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.suggest import did_you_mean
@@ -35,8 +35,10 @@ from fedrcd.suggest import did_you_mean
 FILE_KIND = 0x46524C31
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL, signature TEXT NOT NULL)",
-    "CREATE TABLE contributions (site TEXT, block TEXT, payload BLOB NOT NULL, PRIMARY KEY (site, block)) WITHOUT ROWID",
+    "CREATE TABLE entries "
+    "(number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL, signature TEXT NOT NULL)",
+    "CREATE TABLE contributions "
+    "(site TEXT, block TEXT, payload BLOB NOT NULL, PRIMARY KEY (site, block)) WITHOUT ROWID",
     "CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
     "CREATE TRIGGER entries_keep BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
 )
@@ -189,6 +191,10 @@ class Ledger:
             entry = self._write(RESULT, content, self.roster)
         return self._acknowledged(entry)
 
+    def signed(self, text: str) -> str:
+        """The ledger's signature of a text."""
+        return sign(self._private, text)
+
     def receipt(self, number: int) -> Receipt:
         """The receipt for an entry."""
         return Receipt(self.entries[number - 1], self.public_key)
@@ -245,7 +251,9 @@ def read_settings(database: Database) -> dict[str, bytes]:
 
 def read_entries(database: Database) -> list[Entry]:
     """All entries as they are stored; bytes that are no text show as such, so that they can be named."""
-    query = "SELECT number, CAST(text AS BLOB), CAST(hash AS BLOB), CAST(signature AS BLOB) FROM entries ORDER BY number"
+    query = (
+        "SELECT number, CAST(text AS BLOB), CAST(hash AS BLOB), CAST(signature AS BLOB) FROM entries ORDER BY number"
+    )
     return [
         Entry(int(number), *(bytes(part).decode(errors="replace") for part in parts))
         for number, *parts in database.rows(query)

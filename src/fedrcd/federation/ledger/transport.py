@@ -39,11 +39,12 @@ class LedgerTransport:
         answer: Any = self._stored(question)
         if answer is None or question.variables != self.setting.variables:
             raise ProtocolError(
-                "the ledger holds the sums that one-round methods ask for, and this method asks the sites for more; run "
-                "it anew over the sites with `fedrcd discover`, or take a method that `fedrcd methods` calls erasable"
+                "the ledger holds the sums that one-round methods ask for, and this method asks the sites for more: it "
+                "needs a new run over the sites; or take a method that `fedrcd methods` calls erasable"
             )
         if to_bytes(question.frame) != to_bytes(self.setting.frame):
             raise ProtocolError("the question is in another frame than the sums of the ledger")
+        self.traffic.note_clipped(answer)
         result: S = answer
         return result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.contribution import check_contribution, read_contribution
@@ -70,7 +70,7 @@ def _findings(database: Database) -> Iterator[Finding]:
 
 def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Finding]:
     """Keys and configuration against what the first entry says of them."""
-    checks = {
+    checks: dict[str, tuple[str, Callable[[bytes], str]]] = {
         "configuration": ("configuration", lambda value: from_bytes(value, Configuration).digest),
         "private key": ("public_key", public_key),
         "secret": ("secret", lambda value: digest("secret", value)),
