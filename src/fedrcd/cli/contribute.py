@@ -125,10 +125,9 @@ def show_deliveries(member: Member, deliveries: list[Delivery], ledger: Ledger |
         elif outcome.contribution is None:
             print(f"block {outcome.block}: nothing changed since version {member.log.latest_version(outcome.block)}")
         else:
+            made = outcome.contribution
             hidden = f", {outcome.withheld} rows left out at random beside them" if outcome.withheld else ""
-            print(
-                f"block {outcome.block}: version {outcome.contribution.version}, {outcome.contribution.rows:,} rows{hidden}"
-            )
+            print(f"block {outcome.block}: version {made.version}, {made.rows:,} rows{hidden}")
         if one.receipt:
             print(f"receipt: {told(one.receipt.entry)}")
     if ledger is not None:

@@ -93,7 +93,8 @@ def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, der
     from fedrcd.federation.ledger.ledger import Ledger
 
     with Ledger.open(path) as ledger:
-        receipts = [one for block in (blocks or [None]) for one in ledger.leave(site, block)]
+        chosen: list[str | None] = [*blocks] or [None]
+        receipts = [one for block in chosen for one in ledger.leave(site, block)]
         for receipt in receipts:
             print(told(receipt.entry))
         _finish(ledger, [receipt.entry.number for receipt in receipts], targets, derive=derive)

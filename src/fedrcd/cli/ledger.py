@@ -82,9 +82,8 @@ def show_ledger(file: LedgerFile, json: Json = False) -> None:
     if json:
         print(json_text.dumps(content, indent=1))
         return
-    print(
-        f"ledger {content['ledger']}, state {content['state'][:SHORT]}, {len(content['configuration']['variables'])} variables"
-    )
+    variables = len(content["configuration"]["variables"])
+    print(f"ledger {content['ledger']}, state {content['state'][:SHORT]}, {variables} variables")
     for one in content["contributions"]:
         print(f"  {one['site']}, block {one['block']}: version {one['version']}, {one['rows']:,} rows")
     show_suspended(content["suspended"])

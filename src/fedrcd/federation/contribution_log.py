@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from itertools import compress
 from pathlib import Path
 from typing import Self
 
@@ -22,12 +23,14 @@ from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.contribution import Contribution
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.receipts import Receipt
+from fedrcd.typing import BoolMatrix
 
 FILE_KIND = 0x46524331
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE versions (block TEXT, version INTEGER, time TEXT NOT NULL, purpose TEXT NOT NULL, "
-    "rows INTEGER NOT NULL, commitment TEXT NOT NULL, toggled BLOB NOT NULL, receipt TEXT, PRIMARY KEY (block, version))",
+    "rows INTEGER NOT NULL, commitment TEXT NOT NULL, toggled BLOB NOT NULL, receipt TEXT, "
+    "PRIMARY KEY (block, version))",
     "CREATE TABLE present (block TEXT PRIMARY KEY, ids BLOB NOT NULL, marks BLOB NOT NULL)",
     "CREATE TABLE struck (block TEXT, mark BLOB, reason TEXT NOT NULL, due TEXT NOT NULL, version INTEGER, "
     "PRIMARY KEY (block, mark))",
@@ -44,8 +47,17 @@ class Marks:
     """Rows of one block, known by keyed marks: of identifiers, and of identifiers with values."""
 
     ids: tuple[Mark, ...]
-    """In the order of the rows; empty where rows have no identifiers."""
-    rows: Counter[Mark]
+    """Empty where rows have no identifiers."""
+    rows: tuple[Mark, ...]
+
+    def keep(self, kept: BoolMatrix) -> Marks:
+        """The marks of some of the rows."""
+        return Marks(tuple(compress(self.ids, kept)), tuple(compress(self.rows, kept)))
+
+    def changed(self, other: Marks) -> int:
+        """Rows that are in one but not, or not with the same values, in the other."""
+        mine, theirs = Counter(self.rows), Counter(other.rows)
+        return (mine - theirs).total() + (theirs - mine).total()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +109,23 @@ class ContributionLog:
         return self._mark(b"id", block.encode(), row.encode())
 
     def marks(self, block: str, rows: BlockRows) -> Marks:
-        """The keyed marks of rows."""
+        """The keyed marks of rows, in their order."""
         values = [memoryview(one).cast("B") for one in rows.values]
         if rows.ids is None:
-            return Marks((), Counter(self._mark(b"row", block.encode(), one) for one in values))
+            return Marks((), tuple(self._mark(b"row", block.encode(), one) for one in values))
         ids = tuple(self.mark(block, one) for one in rows.ids)
-        whole = (self._mark(b"row", mark, one) for mark, one in zip(ids, values, strict=True))
-        return Marks(ids, Counter(whole))
+        return Marks(ids, tuple(self._mark(b"row", mark, one) for mark, one in zip(ids, values, strict=True)))
 
     def _mark(self, *parts: bytes | memoryview) -> Mark:
-        hashed = hashlib.blake2b(key=self._key, digest_size=MARK_BYTES)
-        for part in parts:
-            hashed.update(len(part).to_bytes(8, "little"))
-            hashed.update(part)
-        return hashed.digest()
+        framed = b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "little"), part)])
+        return hashlib.blake2b(framed, key=self._key, digest_size=MARK_BYTES).digest()
 
     def sent(self) -> list[Sent]:
         """Everything that was ever made here."""
         query = (
             "SELECT block, version, time, purpose, rows, commitment, receipt IS NOT NULL FROM versions ORDER BY 1, 2"
         )
-        return [Sent(*row[:6], bool(row[6])) for row in self._database.rows(query)]
+        return [Sent(*labels, bool(filed)) for *labels, filed in self._database.rows(query)]  # type: ignore[call-arg]
 
     def latest_version(self, block: str) -> int:
         """The last version that was made; 0 if none was."""
@@ -125,9 +133,9 @@ class ContributionLog:
         return int(next(self._database.rows(query, block))[0])
 
     def present(self, block: str) -> Marks | None:
-        """The rows of the latest contribution, if there is one; identifiers in no order."""
+        """The rows of the latest contribution, if there is one; in no order."""
         for ids, marks in self._database.rows("SELECT ids, marks FROM present WHERE block = ?", block):
-            return Marks(tuple(_split(ids)), Counter(_split(marks)))
+            return Marks(tuple(_split(ids)), tuple(_split(marks)))
         return None
 
     def toggled(self, block: str) -> list[frozenset[Mark]]:
@@ -175,7 +183,7 @@ class ContributionLog:
                 _joined(toggled),
             )
             self._forget(block)
-            ids, rows = _joined(marks.ids), _joined(marks.rows.elements())
+            ids, rows = _joined(marks.ids), _joined(marks.rows)
             self._database.run("INSERT INTO present VALUES (?, ?, ?)", block, ids, rows)
             self._database.run("INSERT INTO outbox VALUES (?, ?)", block, contribution.to_bytes())
 

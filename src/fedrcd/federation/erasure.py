@@ -127,9 +127,7 @@ def renew(
         if not pending or min(pending.values()) > today:
             return Outcome(block, None, distance, due=min(pending.values(), default=None))
         withheld = _withheld(member, block, marks, last, member.policy.batch - distance)
-        stays = np.array([mark not in withheld for mark in marks.ids])
-        kept = kept.keep(stays)
-        marks = member.log.marks(block, kept)
+        kept, marks = _without(withheld, kept, marks)
         toggled = _difference(last, marks)
         distance = _distance(last, marks, [toggled, *member.log.toggled(block)])
         return _made(member, block, kept, marks, toggled, withheld, pending, today, changed=distance)
@@ -142,10 +140,13 @@ def _without_struck(member: Member, block: str, rows: BlockRows) -> tuple[BlockR
     if struck and rows.ids is None:
         raise DataError(f"rows of block {block!r} were erased by their identifiers, and the table has none now")
     marks = member.log.marks(block, rows)
-    if not struck:
-        return rows, marks
-    kept = rows.keep(np.array([mark not in struck for mark in marks.ids], dtype=bool))
-    return kept, member.log.marks(block, kept)
+    return _without(struck, rows, marks) if struck else (rows, marks)
+
+
+def _without(left_out: Collection[Mark], rows: BlockRows, marks: Marks) -> tuple[BlockRows, Marks]:
+    """Rows and marks without those whose identifiers are left out."""
+    stays = np.array([mark not in left_out for mark in marks.ids], dtype=bool)
+    return rows.keep(stays), marks.keep(stays)
 
 
 def _difference(last: Marks, new: Marks) -> frozenset[Mark]:
@@ -159,8 +160,9 @@ def _distance(last: Marks, new: Marks, toggled: list[frozenset[Mark]]) -> int:
     From the last one also rows count whose values changed. What differs from an older one is what came or went an odd
     number of times since.
     """
-    changed = (last.rows - new.rows).total() + (new.rows - last.rows).total()
-    fewest = changed if last.rows else len(toggled[0])  # of a block that was taken out only identifiers are known
+    fewest = (
+        last.changed(new) if last.rows else len(toggled[0])
+    )  # of a block that was taken out only identifiers are known
     since = toggled[0]
     for version in toggled[1:-1]:
         since = since ^ version
