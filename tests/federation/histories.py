@@ -1,4 +1,4 @@
-"""Random lives of a federation: sites join, grow, correct, erase and leave; what remains must look like a fresh start."""
+"""Random lives of a federation: sites join, grow, correct, erase, leave; what remains must look like a fresh start."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fedrcd.data.site_rows import SiteRows
 from fedrcd.federation.erasure import Member
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
+from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, embed_blocks
-from fedrcd.methods.registry import build
 from tests.federation.living import TODAY, configured, federation_of, frame_of, living, rows_by_parquet, rows_of, sample
 
 SITES = ("a", "b", "c", "d", "e")
@@ -130,7 +130,9 @@ def live(folder: Path, seed: int, steps: int = 12) -> Ending:
     pools = {site: frame_of(X[150 * k : 150 * (k + 1)]) for k, site in enumerate(SITES)}
 
     def read(table: pd.DataFrame, site: str) -> SiteRows:
-        return rows_by_parquet(table, federation, site, folder) if kind == "Parquet" else rows_of(table, federation, site)
+        return (
+            rows_by_parquet(table, federation, site, folder) if kind == "Parquet" else rows_of(table, federation, site)
+        )
 
     lived = folder / "lived"
     lived.mkdir()
@@ -162,7 +164,9 @@ def _compared(folder, federation, configuration, remaining, rng, seed, digest, e
         again = [discover_stored(ledger, method) for method in METHODS]
         state = ledger.state_id
     blocks = [
-        LocalBlock(site, f"block-{site}", federation.variables, tables[site][list(federation.variables)].to_numpy(float))
+        LocalBlock(
+            site, f"block-{site}", federation.variables, tables[site][list(federation.variables)].to_numpy(float)
+        )
         for site in sites
     ]
     transport = embed_blocks(blocks, federation.variables, frame=configuration.frame, grid=configuration.grid)

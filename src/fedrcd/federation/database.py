@@ -105,8 +105,8 @@ class Database:
             self._connection.execute(statement, values)
 
     @contextmanager
-    def changes(self) -> Iterator[None]:
-        """All changes in the block are on the disk when it ends, or none is; then old bytes are purged."""
+    def changes(self, *, purge: bool = True) -> Iterator[None]:
+        """All changes in the block are on the disk when it ends, or none is; then old bytes are purged, or later."""
         with self._explained("write"):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -117,7 +117,8 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        self.purge()
+        if purge:
+            self.purge()
 
     def purge(self) -> None:
         """Empty the write-ahead log into the file and cut it to nothing."""

@@ -73,6 +73,8 @@ def strike_rows(member: Member, rows: SiteRows, ids: Mapping[str, Collection[str
         again = marks[block] & member.log.struck(block)
         if again:
             raise DataError(f"{len(again)} of the rows to erase were erased from block {block!r} before")
+        kept, _ = _without_struck(member, block, rows.blocks[block], marks[block])
+        _require_enough(member, block, kept)
     number = sum(map(len, marks.values()))
     if not number:
         raise DataError(f"no row of {rows.source} is to be erased; look at the condition or the list")
@@ -134,9 +136,11 @@ def renew(
     return _made(member, block, kept, marks, toggled, set(), pending, today, changed=distance)
 
 
-def _without_struck(member: Member, block: str, rows: BlockRows) -> tuple[BlockRows, Marks]:
-    """The rows that take part, and their marks."""
-    struck = member.log.struck(block)
+def _without_struck(
+    member: Member, block: str, rows: BlockRows, also: Collection[Mark] = ()
+) -> tuple[BlockRows, Marks]:
+    """The rows that take part, and their marks; without some more if there are any to be erased."""
+    struck = member.log.struck(block).union(also)
     if struck and rows.ids is None:
         raise DataError(f"rows of block {block!r} were erased by their identifiers, and the table has none now")
     marks = member.log.marks(block, rows)
@@ -202,12 +206,7 @@ def _made(
     changed: int,
 ) -> Outcome:
     """Sum the rows, and record the contribution before it leaves."""
-    complete = int((~np.isnan(rows.values).any(axis=1)).sum())
-    if complete < max(member.policy.rows, 1):
-        raise DataError(
-            f"block {block!r} of site {member.site!r} has {complete} complete rows to sum and {member.policy.rows} are "
-            "needed; take the whole block out, or leave it out until there are more"
-        )
+    _require_enough(member, block, rows)
     contribution = contribute(
         member.configuration,
         member.federation,
@@ -220,6 +219,16 @@ def _made(
     )
     member.log.record(contribution, marks, toggled, withheld, today)
     return Outcome(block, contribution, changed, len(withheld))
+
+
+def _require_enough(member: Member, block: str, rows: BlockRows) -> None:
+    """Raise unless enough complete rows are left to be summed."""
+    complete = int((~np.isnan(rows.values).any(axis=1)).sum())
+    if complete < max(member.policy.rows, 1):
+        raise DataError(
+            f"{complete} complete rows of block {block!r} of site {member.site!r} would be summed and "
+            f"{max(member.policy.rows, 1)} are needed; take the whole block out, or leave it out until there are more"
+        )
 
 
 def _purpose(member: Member, block: str, toggled: Collection[Mark], pending: Mapping[Mark, date]) -> Purpose:

@@ -160,11 +160,13 @@ class Ledger:
         after = self._copied()
         after.take(standing, contribution.purpose)
         content = {name: getattr(standing, name) for name in Standing.__slots__ if name != "number"}
-        with self._database.changes():
-            self._database.run("DELETE FROM contributions WHERE site = ? AND block = ?", *place)
-            self._database.run("INSERT INTO contributions VALUES (?, ?, ?)", *place, contribution.to_bytes())
-            entry = self._write(kind, {**content, "purpose": contribution.purpose}, after)
-        return self._acknowledged(entry)
+        return self._append(
+            kind,
+            {**content, "purpose": contribution.purpose},
+            after,
+            ("DELETE FROM contributions WHERE site = ? AND block = ?", *place),
+            ("INSERT INTO contributions VALUES (?, ?, ?)", *place, contribution.to_bytes()),
+        )
 
     def leave(self, site: str, block: str | None = None) -> list[Receipt]:
         """Take out all contributions of a site, or that for one block; they are gone from the disk afterwards."""
@@ -178,18 +180,15 @@ class Ledger:
             after = self._copied()
             after.leave(place)
             version = self.roster.standings[place].version
-            with self._database.changes():
-                self._database.run("DELETE FROM contributions WHERE site = ? AND block = ?", *place)
-                entry = self._write(LEFT, {"site": place[0], "block": place[1], "version": version}, after)
-            receipts.append(self._acknowledged(entry))
+            content = {"site": place[0], "block": place[1], "version": version}
+            delete = ("DELETE FROM contributions WHERE site = ? AND block = ?", *place)
+            receipts.append(self._append(LEFT, content, after, delete))
         return receipts
 
     def record_result(self, method: str, options: dict[str, Any], text: str) -> Receipt:
         """List a result that was computed from the present state; its text is not kept."""
         content = {"method": method, "options": options, "digest": digest("result", text.encode())}
-        with self._database.changes():
-            entry = self._write(RESULT, content, self.roster)
-        return self._acknowledged(entry)
+        return self._append(RESULT, content, self.roster)
 
     def signed(self, text: str) -> str:
         """The ledger's signature of a text."""
@@ -229,18 +228,18 @@ class Ledger:
         now = self.roster
         return replace(now, standings=dict(now.standings), versions=dict(now.versions), waiting=dict(now.waiting))
 
-    def _write(self, kind: str, content: dict[str, Any], after: Roster) -> Entry:
-        """Append an entry; inside a transaction, after the contributions changed."""
-        state = self.roster.state if kind == RESULT else self.state_digest(after)
-        complete = {**content, "time": _told(self._clock), "state": state}
-        entry = next_entry(self.entries[-1], kind, complete, self._private)
-        _insert(self._database, entry)
-        return entry
-
-    def _acknowledged(self, entry: Entry) -> Receipt:
-        """Take a written entry into account."""
+    def _append(self, kind: str, content: dict[str, Any], after: Roster, *statements: tuple[Any, ...]) -> Receipt:
+        """Change the stored contributions and write the entry that tells of it, both or neither."""
+        with self._database.changes(purge=False):
+            for statement, *values in statements:
+                self._database.run(statement, *values)
+            state = self.roster.state if kind == RESULT else self.state_digest(after)
+            complete = {**content, "time": _told(self._clock), "state": state}
+            entry = next_entry(self.entries[-1], kind, complete, self._private)
+            _insert(self._database, entry)
         self.entries.append(entry)
         self.roster.follow(entry)
+        self._database.purge()  # a receipt is given only when what was replaced is gone
         return self.receipt(entry.number)
 
 

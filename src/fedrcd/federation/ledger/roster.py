@@ -1,7 +1,7 @@
 """Who is in the state: follows from the entries of the ledger alone.
 
 A block that several sites share is *suspended* while its sites do not speak of the same rows: when one of them replaced
-its contribution over other rows, until all others of the block have too.
+its contribution over other rows, until all others of the block have too, and all say the same number of rows.
 """
 
 from __future__ import annotations
@@ -86,16 +86,13 @@ class Roster:
     def take(self, standing: Standing, purpose: str) -> None:
         """Enter a contribution, new or in place of an older one."""
         block, replaces = standing.block, standing.place in self.standings
+        agreed = block not in self.suspended()
         self.standings[standing.place] = standing
         self.versions[standing.place] = standing.version
         others = frozenset(one.site for one in self.of_block(block)) - {standing.site}
         waiting = self.waiting.get(block, frozenset())
-        if not replaces or purpose == "values":
-            pass
-        elif standing.site in waiting:
-            waiting -= {standing.site}
-        else:
-            waiting = others
+        if replaces and purpose != "values":
+            waiting = others if agreed else waiting - {standing.site}
         self._wait(block, waiting & others)
 
     def leave(self, place: Place) -> None:

@@ -32,11 +32,13 @@ def sign(private: bytes, text: str) -> str:
 
 
 def is_signed(public: str, text: str, signature: str) -> bool:
-    """Whether a signature of a text is by the owner of a public key."""
+    """Whether a signature of a text is by the owner of a public key, and written as `sign` writes it."""
     _require_cryptography()
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    if signature != signature.lower():
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(
             bytes.fromhex(signature), CONTEXT + text.encode()
