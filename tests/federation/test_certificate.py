@@ -75,7 +75,7 @@ class Text(HTMLParser):
     def handle_data(self, data):
         self.words.append(data)
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002
         self.loads += [value for name, value in attrs if name in ("src", "href")]
 
 

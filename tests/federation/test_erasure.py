@@ -278,7 +278,7 @@ def test_a_log_belongs_to_one_site(tmp_path):
 
 
 def test_the_default_policy_follows_the_number_of_columns():
-    assert default_policy(20, ("tensor", "pairs/4")) == Policy(batch=200, days=30, rows=1063)
+    assert default_policy(20, ("tensor", "pairs/4")) == Policy(batch=1063, days=30, rows=1063)
     assert default_policy(3, ("pairs/4",)) == Policy(batch=30, days=30, rows=100)
     with pytest.raises(ConfigError, match="batch"):
         Policy(batch=-1)

@@ -94,17 +94,12 @@ def send(
         Which blocks; all by default.
     day : date, optional
         Today, unless something else is said.
-    now, again
+    now, again, rejoin
         As of `renew`.
-    rejoin : bool
-        Bring blocks back that were taken out.
     """
     deliveries = []
     for block in _blocks(rows, blocks):
-        returns = member.log.is_withdrawn(block) and rejoin
-        if returns:
-            member.log.rejoin(block)
-        outcome = renew(member, block, rows.blocks[block], day or today(), now=now, again=again or returns)
+        outcome = renew(member, block, rows.blocks[block], day or today(), now=now, again=again, rejoin=rejoin)
         deliveries.append(_delivered(member, outcome, ledger))
     return deliveries
 

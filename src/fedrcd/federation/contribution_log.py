@@ -175,6 +175,7 @@ class ContributionLog:
         """Remember a contribution before it leaves; it stays in the outbox until `acknowledge`."""
         block, version = contribution.block, contribution.version
         with self._database.changes():
+            self._database.run("DELETE FROM withdrawn WHERE block = ?", block)
             self._strike(block, withheld, "withheld", day, version)
             self._database.run("UPDATE struck SET version = ? WHERE block = ? AND version IS NULL", version, block)
             self._database.run(
@@ -193,11 +194,6 @@ class ContributionLog:
             self._database.run("DELETE FROM outbox WHERE block = ?", block)
             self._database.run("UPDATE present SET marks = x'' WHERE block = ? AND ids <> x''", block)
             self._database.run("INSERT INTO withdrawn VALUES (?, ?)", block, day.isoformat())
-
-    def rejoin(self, block: str) -> None:
-        """Let a block that was taken out come back."""
-        with self._database.changes():
-            self._database.run("DELETE FROM withdrawn WHERE block = ?", block)
 
     def outbox(self, block: str) -> bytes | None:
         """The bytes of a contribution that was made and not yet delivered."""

@@ -94,7 +94,14 @@ def find_rows(rows: SiteRows, ids: Collection[str]) -> dict[str, set[str]]:
 
 
 def renew(
-    member: Member, block: str, rows: BlockRows, today: date, *, now: bool = False, again: bool = False
+    member: Member,
+    block: str,
+    rows: BlockRows,
+    today: date,
+    *,
+    now: bool = False,
+    again: bool = False,
+    rejoin: bool = False,
 ) -> Outcome:
     """The contribution that should replace the last one for a block, recorded in the log; or none yet.
 
@@ -112,9 +119,12 @@ def renew(
         Do not wait for a batch: whoever sees before and after may then rebuild the changed rows.
     again : bool
         Make the contribution even if nothing changed.
+    rejoin : bool
+        Bring the block back if it was taken out.
     """
-    if member.log.is_withdrawn(block):
-        raise ConfigError(f"block {block!r} of site {member.site!r} was taken out; rejoin it first")
+    returns = member.log.is_withdrawn(block)
+    if returns and not rejoin:
+        raise ConfigError(f"block {block!r} of site {member.site!r} was taken out; bring it back with --rejoin")
     kept, marks = _without_struck(member, block, rows)
     last = member.log.present(block)
     pending = member.log.pending(block)
@@ -122,7 +132,7 @@ def renew(
         return _made(member, block, kept, marks, marks.ids, set(), pending, today, changed=0)
     toggled = _difference(last, marks)
     distance = _distance(last, marks, [toggled, *member.log.toggled(block)])
-    if distance == 0 and not again:
+    if distance == 0 and not (again or returns):
         member.log.settle(block)
         return _undelivered(member, block)
     if distance in range(1, member.policy.batch) and not now:

@@ -1,9 +1,9 @@
 """When a changed contribution may leave: never so that before and after differ by a few rows.
 
 Whoever sees a site's sums before and after knows the sums of the rows between, and sums of few rows are those rows:
-one row always, pair sums of order 4 up to 3 p + 1 of them. So a site holds changes back until enough rows changed, or
-until the latest date; then rows drawn at random are left out for good beside those to be erased, so that nobody can
-tell which is which.
+one row always, pair sums of order 4 up to 3 p + 1 of them, full tensors many more. So a site holds changes back until
+enough rows changed, or until the latest date; then rows drawn at random are left out for good beside those to be
+erased, so that nobody can tell which is which.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ class Policy:
 ROWS_PER_VARIABLE = 10
 FEWEST_ROWS = 100
 ROWS_PER_TENSOR = 2
-"""Rows a contribution needs, in multiples of what the full tensor determines."""
+"""Rows in multiples of what the full tensor determines."""
 
 
 def default_policy(columns: int, families: tuple[str, ...]) -> Policy:
-    """The policy for a site with so many columns: batches of 10 p rows within 30 days, sums of at least 100 and 10 p.
+    """The policy for a site with p columns: batches of 10 p rows within 30 days, sums of at least 100 and 10 p rows.
 
-    A full tensor determines more rows than pair sums do, and needs twice as many as it determines.
+    A full tensor determines (C(p + 4, 4) - 1) / p rows, more than pair sums do; where it is sent, batches and sums are
+    of twice as many.
     """
-    rows = max(FEWEST_ROWS, ROWS_PER_VARIABLE * columns)
+    batch = ROWS_PER_VARIABLE * columns
     if TENSOR in families:
-        rows = max(rows, ceil(ROWS_PER_TENSOR * (comb(columns + 4, 4) - 1) / columns))
-    return Policy(batch=ROWS_PER_VARIABLE * columns, rows=rows)
+        batch = max(batch, ceil(ROWS_PER_TENSOR * (comb(columns + 4, 4) - 1) / columns))
+    return Policy(batch=batch, rows=max(FEWEST_ROWS, batch))
