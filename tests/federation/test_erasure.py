@@ -167,6 +167,17 @@ def test_a_condition_names_a_cohort(site):
     assert ledger.pooled()["pairs/4"] == sums_without(*gone)
 
 
+def test_a_condition_passes_over_rows_that_were_erased_before(site):
+    ledger, member = site
+    tagged = rows(TABLE.assign(consent=["no" if k < 35 else "yes" for k in range(300)]))
+    erase(member, tagged, ledger, ids=ids(3, 4), day=TODAY)
+    number, _ = erase(member, tagged, ledger, where=["consent == no"], day=TODAY)
+    assert number == 33
+    assert ledger.pooled()["pairs/4"] == sums_without(*range(35))
+    with pytest.raises(DataError, match="no row"):
+        erase(member, tagged, ledger, where=["consent == no"], day=TODAY)
+
+
 REFUSED = {
     "an unknown row": ({"ids": ["nobody"]}, DataError, "not in"),
     "one unknown among many": ({"ids": [*ids(*range(50)), "nobody"]}, DataError, "1 of 51"),

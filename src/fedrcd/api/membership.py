@@ -118,7 +118,7 @@ def erase(
 
     By default the new contribution leaves when enough rows changed or the latest date is there; `now` does not wait.
     """
-    found = find_rows(rows, ids) if ids else rows.matching(where)
+    found = find_rows(rows, ids) if ids else _not_yet_erased(member, rows.matching(where))
     chosen = {block: names for block, names in found.items() if names}
     number = strike_rows(member, rows, chosen, day or today())
     return number, send(member, rows, ledger, blocks=list(chosen), day=day, now=now)
