@@ -182,6 +182,9 @@ def test_impossible_numbers_are_refused():
         changed(sums, "low", (4, 0), (0, 0), -1).check()
     with pytest.raises(StatisticError, match="no rows can have"):
         changed(sums, "low", (2, 0), (0, 0), 1).check_possible()
+    for power, step in (((1, 0), 1), ((2, 0), 1), ((3, 0), 3), ((4, 0), 6)):
+        with pytest.raises(StatisticError, match="no whole numbers have"):
+            changed(sums, "low", power, (0, 0), sums.low.sums[power][0, 0] + step).check()
     floats = replace(sums.low, sums={power: values.astype(float) for power, values in sums.low.sums.items()})
     with pytest.raises(StatisticError, match="whole numbers"):
         replace(sums, low=floats).check()
@@ -190,6 +193,11 @@ def test_impossible_numbers_are_refused():
     tensor = exact_tensor_sums([np.zeros((1, 2))], 2, Grid())
     packed = tensor.high.packed.copy()
     packed[-1] = 2**40
+    for place in range(1, 4):
+        other = tensor.low.packed.copy()
+        other[place] += 1
+        with pytest.raises(StatisticError, match="no whole numbers have"):
+            replace(tensor, low=replace(tensor.low, packed=other)).check()
     with pytest.raises(StatisticError, match="larger than any rows"):
         replace(tensor, high=replace(tensor.high, packed=packed)).check()
 

@@ -18,6 +18,7 @@ from fedrcd.cli.discover import discover
 from fedrcd.cli.erase import erase
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
+from fedrcd.cli.frame import frame
 from fedrcd.cli.methods import methods
 from fedrcd.cli.simulate import simulate
 from fedrcd.errors import FedrcdError
@@ -39,6 +40,7 @@ app = typer.Typer(
 for command in (discover, methods, example, simulate, evaluate, coverage, contribute, erase):
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(frame, name="frame")
 
 
 def _show_version(wanted: bool) -> None:

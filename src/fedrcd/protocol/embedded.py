@@ -103,7 +103,7 @@ def embed_blocks(
     ]
     setting = Setting(
         variables,
-        propose_frame(expressed, held) if frame is None else frame,
+        propose_frame(expressed, held, tails=grid is not None) if frame is None else frame,
         _layout(blocks, variables),
         fills_gaps=missing == "expected",
         grid=grid,

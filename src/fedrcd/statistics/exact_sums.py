@@ -15,6 +15,7 @@ import numpy as np
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.grid import EXACT_UP_TO, Grid
 from fedrcd.statistics.limbs import PLANE, ROWS_PER_SUM, as_float, batches, carried, joined, times
+from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power, pair_sums, pair_sums_with_gaps
 from fedrcd.statistics.tensor_sums import TensorSums, packed_degrees, tensor_limb_sums, tensor_sums
 from fedrcd.typing import IntMatrix, Matrix
@@ -140,6 +141,7 @@ class ExactSums:
         if self.rows > MOST_ROWS:
             raise StatisticError(f"exact sums hold at most {MOST_ROWS} rows")
         self._check_bounds()
+        self._check_remainders()
 
     def _check_bounds(self) -> None:
         """No sum of d factors exceeds the number of rows times the largest value to the power d."""
@@ -152,6 +154,28 @@ class ExactSums:
             bound = floats.counted() * float(self.grid.largest) ** packed_degrees(floats.p) * (1 + 1e-12)
             if (np.abs(floats.packed) > bound).any():
                 raise StatisticError("tensor sums are larger than any rows of this grid give")
+
+    def _check_remainders(self) -> None:
+        """Powers of whole numbers leave related remainders: q^2 = q mod 2, q^3 = q mod 6, q^4 = q^2 mod 12.
+
+        So do their sums, and a flipped bit or a wrong unit mostly breaks one of these.
+        """
+        powers = self._powers()
+        for high, low, divisor in ((2, 1, 2), (3, 1, 6), (4, 2, 12)):
+            if high in powers and (_remainder(powers[high], divisor) != _remainder(powers[low], divisor)).any():
+                raise StatisticError(f"no whole numbers have these sums of powers {low} and {high}")
+
+    def _powers(self) -> dict[int, tuple[IntMatrix, IntMatrix]]:
+        """Low and high half of the sums of powers of single variables."""
+        if isinstance(self.low, PairSums) and isinstance(self.high, PairSums):
+            return {a: (self.low.sums[a, b], self.high.sums[a, b]) for a, b in self.low.sums if b == 0}  # type: ignore[misc]
+        assert isinstance(self.low, TensorSums)
+        assert isinstance(self.high, TensorSums)
+        number = pair_index(self.low.p + 1).number
+        own, with_one = np.diagonal(number)[1:], number[0, 1:]
+        low, high = self.low.moments(), self.high.moments()
+        places: dict[int, Any] = {1: (0, with_one), 2: (0, own), 3: (with_one, own), 4: (own, own)}
+        return {power: (low[place], high[place]) for power, place in places.items()}
 
     def check_possible(self) -> None:
         """Raise unless some rows can have these sums: what `check` cannot see in a contribution from elsewhere."""
@@ -167,6 +191,12 @@ class ExactSums:
             return PairSums(self.low.order, self.low.count, sums)
         counts = None if self.low.counts is None else self.low.counts.astype(float)
         return TensorSums(self.low.p, values[0] * step ** packed_degrees(self.low.p), counts)
+
+
+def _remainder(number: tuple[IntMatrix, IntMatrix], divisor: int) -> IntMatrix:
+    low, high = number
+    remainder: IntMatrix = (low % divisor + high % divisor * (2**PLANE % divisor)) % divisor
+    return remainder
 
 
 def _values(plane: Plane) -> list[Any]:

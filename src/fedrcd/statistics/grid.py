@@ -76,7 +76,7 @@ class Grid:
         return np.clip(q, -largest, largest, out=q), beyond
 
 
-ARITHMETIC: Mapping[str, Grid | None] = {"float": None, "exact": Grid(21, 64), "compact": Grid(11, 16)}
+ARITHMETIC: Mapping[str, Grid | None] = {"float": None, "exact": Grid(21, 64), "compact": Grid(11, 64)}
 """Names of the ways to sum: in float64; exactly; exactly in half the bytes, on a coarser grid."""
 
 
