@@ -139,6 +139,15 @@ def withdraw(member: Member, blocks: Sequence[str], ledger: Ledger | None, *, da
     return receipts
 
 
+def _not_yet_erased(member: Member, found: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Rows that meet a condition without those that left before: the table may still have them."""
+    struck = {block: member.log.struck(block) for block in found}
+    return {
+        block: {one for one in names if member.log.mark(block, one) not in struck[block]}
+        for block, names in found.items()
+    }
+
+
 def write_parcel(path: Path, items: Sequence[Contribution | Withdrawal]) -> None:
     """Write what a site hands over into a file."""
     try:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from fedrcd.federation.ledger.roster import Roster
 
 app = typer.Typer(
-    help="The coordinator's record of who contributed what: make, add to, look at, check.", no_args_is_help=True
+    help="The coordinator's record of who contributed what: make, add to, look at, check.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]

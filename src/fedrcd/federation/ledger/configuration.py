@@ -87,7 +87,7 @@ def configure(federation: Federation, *, families: tuple[str, ...] = (), grid: G
     if lacking:
         raise ConfigError(
             f"[frame.{lacking[0]}] is missing in the federation file: a ledger needs a centre and a scale of every "
-            "variable, declared in advance"
+            "variable, declared in advance; `fedrcd frame propose` drafts them"
         )
     frames = [federation.frame[name] for name in federation.variables]
     if not families:
