@@ -62,6 +62,8 @@ class Discovery:
         How each source was chosen.
     notes : tuple of str
         What the user should know before trusting the result.
+    state_id : str
+        The state of the ledger that it was computed from, if it was.
     """
 
     names: tuple[str, ...]
@@ -78,6 +80,7 @@ class Discovery:
     start: tuple[str, ...] = ()
     trace: tuple[TraceStep, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
+    state_id: str = ""
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -107,6 +110,8 @@ class Discovery:
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", "trace"}}
+        if not self.state_id:  # readers of before do not know it
+            del fields["state_id"]
         content = {"format": FORMAT, **fields, "B": self.B.tolist(), "trace": [asdict(step) for step in self.trace]}
         text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
         if path is not None:

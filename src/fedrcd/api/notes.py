@@ -21,7 +21,7 @@ from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.transport import InProcess
+from fedrcd.protocol.transport import InProcess, Transport
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
@@ -74,7 +74,7 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
     ]
 
 
-def scattered(card: Card, transport: InProcess) -> list[FedrcdWarning]:
+def scattered(card: Card, transport: Transport) -> list[FedrcdWarning]:
     """Whether a method that lives on cancelling entries got them from different rows."""
     setting = transport.setting
     if setting.layout is None or setting.fills_gaps or card.coverage != "quadruples":
@@ -119,7 +119,7 @@ def outliers(site: TableSite, transport: InProcess, rows: int, trim: float | Non
     ]
 
 
-def clipped(transport: InProcess) -> list[FedrcdWarning]:
+def clipped(transport: Transport) -> list[FedrcdWarning]:
     """Whether exact sums had to clip values."""
     count, grid = transport.traffic.clipped, transport.setting.grid
     if count is None or grid is None or not count.most:
@@ -160,7 +160,7 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
     """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
     if missing != "complete" and card.coverage == "all columns" and not card.one_table:
         raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp")
-    _require_together(card, transport, missing)
+    require_together(card, transport, missing)
     if missing != "complete":
         return
     p = len(transport.setting.variables)
@@ -174,7 +174,7 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
         )
 
 
-def _require_together(card: Card, transport: InProcess, missing: str) -> None:
+def require_together(card: Card, transport: Transport, missing: str = "complete") -> None:
     """Raise if some combination of columns that the method needs is at no site."""
     layout, p = transport.setting.layout, len(transport.setting.variables)
     if layout is None:

@@ -59,9 +59,7 @@ def discover(
     from fedrcd.api.discover import discover as find_order
 
     targets = out or []
-    for target in targets:
-        if target.suffix not in WRITERS:
-            raise ConfigError(f"--out {target}: the ending must be one of {', '.join(WRITERS)}")
+    require_endings(targets)
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, variables = _tables(files, federation)
@@ -79,19 +77,31 @@ def discover(
             progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
             weights=weights,
             penalty=penalty,
-            **_parse_options(option or []),
+            **parse_options(option or []),
         )
-    for target in targets:
-        try:
-            target.write_text(WRITERS[target.suffix](found), encoding="utf-8")
-        except OSError as problem:
-            raise FileError(f"cannot write {target}: {problem.strerror}") from None
+    write_results(found, targets)
     if json:
         print(found.to_json())
     else:
         show(found)
         for target in targets:
             print(f"written: {target}")
+
+
+def require_endings(targets: list[Path]) -> None:
+    """Refuse files that no result can be written to, before anything is computed."""
+    for target in targets:
+        if target.suffix not in WRITERS:
+            raise ConfigError(f"--out {target}: the ending must be one of {', '.join(WRITERS)}")
+
+
+def write_results(found: Discovery, targets: list[Path]) -> None:
+    """Write a result in the forms that the endings of files say."""
+    for target in targets:
+        try:
+            target.write_text(WRITERS[target.suffix](found), encoding="utf-8")
+        except OSError as problem:
+            raise FileError(f"cannot write {target}: {problem.strerror}") from None
 
 
 def _tables(files: list[Path], federation: Path | None) -> tuple[list[Any], tuple[str, ...] | None]:
@@ -105,7 +115,7 @@ def _tables(files: list[Path], federation: Path | None) -> tuple[list[Any], tupl
     return list(federation_tables(described, files)), described.variables
 
 
-def _parse_options(texts: list[str]) -> dict[str, Any]:
+def parse_options(texts: list[str]) -> dict[str, Any]:
     """Options of the method; those with a flag of their own are refused."""
     options = dict(_parse(text) for text in texts)
     for name in options:

@@ -11,8 +11,11 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
+from fedrcd.cli import ledger
+from fedrcd.cli.contribute import contribute
 from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
+from fedrcd.cli.erase import erase
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
 from fedrcd.cli.frame import frame
@@ -34,8 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (discover, methods, example, simulate, evaluate, coverage):
+for command in (discover, methods, example, simulate, evaluate, coverage, contribute, erase):
     app.command()(command)
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
 
 

@@ -14,6 +14,7 @@ import json
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -196,7 +197,7 @@ def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array]) -> 
     kind = KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
         raise ProtocolError(f"a kind of message arrived that is not known here: {str(tag)[:40]!r}; update fedrcd")
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
     if parts.keys() != hints.keys():
         raise ProtocolError(f"a message of kind {tag} has wrong fields")
     values = {name: _put_together(part, arrays) for name, part in parts.items()}
@@ -209,6 +210,7 @@ def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array]) -> 
         raise ProtocolError(f"a message of kind {tag} is wrong: {problem}") from None
 
 
+@cache
 def _hints(kind: type[Any]) -> dict[str, Any]:
     """Declared types of the fields of a dataclass."""
     hints = get_type_hints(kind)

@@ -1,0 +1,134 @@
+"""`fedrcd contribute`: a site joins a federation, or brings what it sent up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedrcd.cli.ledger import parse_grid, show_suspended, told
+from fedrcd.cli.patience import patience
+from fedrcd.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fedrcd.api.membership import Delivery
+    from fedrcd.data.site_rows import SiteRows
+    from fedrcd.federation.erasure import Member
+    from fedrcd.federation.ledger.ledger import Ledger
+
+FederationFile = Annotated[Path, typer.Option("--federation", help="The federation file.", show_default=False)]
+SiteName = Annotated[str, typer.Option("--site", help="Name of the site.", show_default=False)]
+LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="The ledger, if it is on this machine.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Else: write what goes to the coordinator here.")]
+LogOption = Annotated[
+    Path | None, typer.Option("--log", help="The site's own log; by default SITE.contributions.db beside the table.")
+]
+BatchOption = Annotated[
+    int | None, typer.Option("--batch", help="Rows that must change before anything leaves; 10 per column by default.")
+]
+RowsOption = Annotated[
+    int | None, typer.Option("--minimum-rows", help="Complete rows needed; by default what hides single rows.")
+]
+ArithmeticOption = Annotated[
+    str, typer.Option("--arithmetic", help="With --out: the ledger's, exact, compact or float.")
+]
+FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="With --out: the ledger's sums.")]
+
+
+def contribute(
+    table: Annotated[Path, typer.Argument(help="The site's table, CSV or Parquet.", show_default=False)],
+    federation: FederationFile,
+    site: SiteName,
+    ledger: LedgerOption = None,
+    out: OutOption = None,
+    block: Annotated[list[str] | None, typer.Option(help="Only this block; may be repeated.")] = None,
+    now: Annotated[bool, typer.Option(help="Do not wait for a batch: a few changed rows can then be rebuilt.")] = False,
+    again: Annotated[bool, typer.Option(help="Send even if nothing changed.")] = False,
+    rejoin: Annotated[bool, typer.Option(help="Bring blocks back that were taken out.")] = False,
+    log: LogOption = None,
+    batch: BatchOption = None,
+    minimum_rows: RowsOption = None,
+    arithmetic: ArithmeticOption = "exact",
+    family: FamilyOption = None,
+) -> None:
+    """Join a federation with a table, or bring what was sent before up to date: rows come, values are corrected."""
+    from fedrcd.api.membership import send
+
+    opened = opening(table, federation, site, ledger, out, log, arithmetic, family, batch=batch, rows=minimum_rows)
+    with patience("summing"), opened as (member, rows, book):
+        deliveries = send(member, rows, book, blocks=block or (), now=now, again=again, rejoin=rejoin)
+        hand_over(member, deliveries, out)
+        show_deliveries(member, deliveries, book)
+
+
+@contextmanager
+def opening(
+    table: Path,
+    federation: Path,
+    site: str,
+    ledger: Path | None,
+    out: Path | None,
+    log: Path | None,
+    arithmetic: str,
+    family: list[str] | None,
+    **policy: int | None,
+) -> Iterator[tuple[Member, SiteRows, Ledger | None]]:
+    """A site with its table, its log and the ledger, if that is here, all open."""
+    from fedrcd.api.membership import membership, site_entry
+    from fedrcd.data.federation import read_federation
+    from fedrcd.data.site_rows import read_site_rows
+    from fedrcd.federation.ledger.configuration import configure
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    if (ledger is None) == (out is None):
+        raise ConfigError("say where it goes: either --ledger or --out")
+    described = read_federation(federation)
+    own = configure(described, families=tuple(family or ()), grid=parse_grid(arithmetic))
+    rows = read_site_rows(table, described, site_entry(described, site))
+    with ExitStack() as stack:
+        book = None if ledger is None else stack.enter_context(Ledger.open(ledger))
+        if book is not None:
+            own = configure(described, families=book.configuration.families, grid=book.configuration.grid)
+            if own.digest != book.configuration.digest:
+                raise ConfigError(f"{federation} has other variables or another frame than the ledger {ledger}")
+        path = log or table.with_name(f"{site}.contributions.db")
+        member = stack.enter_context(membership(described, site, own, path, **policy))
+        yield member, rows, book
+
+
+def hand_over(member: Member, deliveries: list[Delivery], out: Path | None) -> None:
+    """Write the contributions that go by file."""
+    from fedrcd.api.membership import write_parcel
+
+    made = [one.outcome.contribution for one in deliveries if one.outcome.contribution is not None]
+    if out is None or not made:
+        return
+    write_parcel(out, made)
+    for contribution in made:
+        member.log.delivered(contribution.block, contribution.commitment)
+    print(f"written: {out}; give it to the coordinator for `fedrcd ledger add`")
+
+
+def show_deliveries(member: Member, deliveries: list[Delivery], ledger: Ledger | None) -> None:
+    """Print what became of every block."""
+    for one in deliveries:
+        outcome = one.outcome
+        if outcome.is_waiting:
+            latest = f", or until {outcome.due}" if outcome.due else ""
+            print(
+                f"block {outcome.block}: {outcome.changed} changed rows wait until {member.policy.batch} have changed"
+                f"{latest}: a difference of few rows would reveal them (--now does not wait)"
+            )
+        elif outcome.contribution is None:
+            print(f"block {outcome.block}: nothing changed since version {member.log.latest_version(outcome.block)}")
+        else:
+            made = outcome.contribution
+            hidden = f", {outcome.withheld} rows left out at random beside them" if outcome.withheld else ""
+            print(f"block {outcome.block}: version {made.version}, {made.rows:,} rows{hidden}")
+        if one.receipt:
+            print(f"receipt: {told(one.receipt.entry)}")
+    if ledger is not None:
+        show_suspended(ledger.roster.suspended())

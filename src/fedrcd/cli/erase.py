@@ -1,0 +1,169 @@
+"""`fedrcd erase`: rows, cohorts or everything of a site leave the federation."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedrcd.cli.contribute import (
+    ArithmeticOption,
+    BatchOption,
+    FamilyOption,
+    LedgerOption,
+    LogOption,
+    OutOption,
+    RowsOption,
+    SiteName,
+    hand_over,
+    opening,
+    show_deliveries,
+)
+from fedrcd.cli.ledger import read_text, require_certificate_endings, show_suspended, told, write_certificates
+from fedrcd.cli.patience import patience
+from fedrcd.errors import ConfigError, FedrcdWarning
+
+if TYPE_CHECKING:
+    from fedrcd.data.site_rows import SiteRows
+    from fedrcd.federation.erasure import Member
+    from fedrcd.federation.ledger.ledger import Ledger
+
+
+def erase(
+    site: SiteName,
+    table: Annotated[
+        Path | None, typer.Argument(help="At the site: its table. Leave it out at the coordinator.", show_default=False)
+    ] = None,
+    federation: Annotated[Path | None, typer.Option("--federation", help="At the site: the federation file.")] = None,
+    ledger: LedgerOption = None,
+    out: OutOption = None,
+    ids: Annotated[Path | None, typer.Option(help="Rows to erase: a text file with an identifier a line.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help='Rows to erase: "COLUMN RELATION VALUE"; repeated, all must hold.')
+    ] = None,
+    block: Annotated[list[str] | None, typer.Option(help="Take this whole block out; may be repeated.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Take all blocks of the site out.")] = False,
+    due: Annotated[bool, typer.Option(help="Carry out what waited until its latest date.")] = False,
+    now: Annotated[bool, typer.Option(help="Do not wait for a batch: a few changed rows can then be rebuilt.")] = False,
+    certificate: Annotated[
+        list[Path] | None, typer.Option(help="With --ledger: write a certificate, .json or .html; may be repeated.")
+    ] = None,
+    derive: Annotated[bool, typer.Option(help="With --ledger: compute all results anew from the new state.")] = True,
+    log: LogOption = None,
+    batch: BatchOption = None,
+    days: Annotated[int | None, typer.Option(help="Days after which erasures are carried out; 30 by default.")] = None,
+    minimum_rows: RowsOption = None,
+    arithmetic: ArithmeticOption = "exact",
+    family: FamilyOption = None,
+) -> None:
+    """Erase rows, blocks or everything of a site; order and effects follow from what remains, nobody else is asked.
+
+    At a site give its table, and what to erase. At the coordinator give --ledger and --site: the site leaves.
+    """
+    targets = certificate or []
+    require_certificate_endings(targets)
+    if targets and ledger is None:
+        raise ConfigError("--certificate needs --ledger: the coordinator certifies")
+    if table is None:
+        if ledger is None or federation or ids or where or due or out:
+            raise ConfigError("at the coordinator give --ledger and --site; at a site give its table first")
+        with patience("erasing"):
+            _leave(ledger, site, block or [], targets, derive=derive)
+        return
+    chosen = [bool(ids), bool(where), bool(block), everything, due]
+    if sum(chosen) != 1:
+        raise ConfigError("say what to erase with one of --ids, --where, --block, --all; or carry out what is --due")
+    if federation is None:
+        raise ConfigError("at a site the federation file is needed: --federation")
+    opened = opening(
+        table, federation, site, ledger, out, log, arithmetic, family, batch=batch, days=days, rows=minimum_rows
+    )
+    with patience("erasing"), opened as (member, rows, book):
+        if block or everything:
+            numbers = _withdraw(member, block or list(rows.blocks), book, out)
+        else:
+            numbers = _erase_rows(member, rows, book, out, ids=ids, where=where or [], now=now)
+        _finish(book, numbers, targets, derive=derive)
+
+
+def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, derive: bool) -> None:
+    """Take a site out at the coordinator."""
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        chosen: list[str | None] = [*blocks] or [None]
+        receipts = [one for block in chosen for one in ledger.leave(site, block)]
+        for receipt in receipts:
+            print(told(receipt.entry))
+        _finish(ledger, [receipt.entry.number for receipt in receipts], targets, derive=derive)
+
+
+def _withdraw(member: Member, blocks: list[str], ledger: Ledger | None, out: Path | None) -> list[int]:
+    """Take whole blocks out at the site."""
+    from fedrcd.api.membership import withdraw, write_parcel
+    from fedrcd.federation.contribution import Withdrawal
+
+    receipts = withdraw(member, blocks, ledger)
+    if out is not None:
+        write_parcel(out, [Withdrawal(member.site, block) for block in blocks])
+        print(f"written: {out}; give it to the coordinator for `fedrcd ledger add`")
+    for receipt in receipts:
+        print(told(receipt.entry))
+    return [receipt.entry.number for receipt in receipts]
+
+
+def _erase_rows(
+    member: Member,
+    rows: SiteRows,
+    ledger: Ledger | None,
+    out: Path | None,
+    *,
+    ids: Path | None,
+    where: list[str],
+    now: bool,
+) -> list[int]:
+    """Erase rows at the site, or carry out what is due."""
+    from fedrcd.api.membership import erase as erase_rows
+    from fedrcd.api.membership import send
+
+    if ids or where:
+        listed = [line.strip() for line in read_text(ids).splitlines() if line.strip()] if ids else []
+        number, deliveries = erase_rows(member, rows, ledger, ids=listed, where=where, now=now)
+        print(f"{number} row{'s' * (number != 1)} of site {member.site} will take no part any more")
+    else:
+        deliveries = send(member, rows, ledger, now=now)
+    hand_over(member, deliveries, out)
+    show_deliveries(member, deliveries, ledger)
+    return [one.receipt.entry.number for one in deliveries if one.receipt]
+
+
+def _finish(ledger: Ledger | None, numbers: list[int], targets: list[Path], *, derive: bool) -> None:
+    """Certify what was erased, and compute results anew."""
+    if ledger is None or not numbers:
+        if targets:
+            print("no certificate was written: nothing has left the state yet")
+        return
+    for number in numbers:
+        suffix = f"-{number}" if len(numbers) > 1 else ""
+        write_certificates(ledger, number, [one.with_stem(one.stem + suffix) for one in targets])
+    if derive:
+        _derive(ledger)
+
+
+def _derive(ledger: Ledger) -> None:
+    """Compute the listed results from the new state and show their orders."""
+    from fedrcd.api.stored import rediscover
+
+    if not ledger.roster.active():
+        show_suspended(ledger.roster.suspended())
+        print("nobody is in the state any more: there is nothing to compute")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FedrcdWarning)
+        found, again = rediscover(ledger)
+    for result in found:
+        print(f"{result.method}, state {result.state_id[:12]}: order {' > '.join(result.order)}")
+    for reason in again:
+        print(f"not computed: {reason}")

@@ -1,0 +1,326 @@
+"""`fedrcd ledger`: the coordinator's record of who contributed what."""
+
+from __future__ import annotations
+
+import json as json_text
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedrcd.cli.patience import patience
+from fedrcd.errors import ConfigError, FedrcdWarning, FileError
+
+if TYPE_CHECKING:
+    from fedrcd.federation.ledger.entries import Entry
+    from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.federation.ledger.receipts import Receipt
+    from fedrcd.federation.ledger.roster import Roster
+
+app = typer.Typer(
+    help="The coordinator's record of who contributed what: make, add to, look at, check.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+SHORT = 12
+"""Characters of a digest that people are shown."""
+
+
+@app.command("new")
+def new_ledger(
+    file: LedgerFile,
+    federation: Annotated[Path, typer.Option(help="Federation file with a frame for every variable.")],
+    arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="Sums to hold: tensor, pairs/4; may be repeated. By default what is of use."),
+    ] = None,
+) -> None:
+    """Open a ledger for a federation; variables, frame and grid are fixed from then on."""
+    from fedrcd.data.federation import read_federation
+    from fedrcd.federation.ledger.configuration import configure
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    configuration = configure(read_federation(federation), families=tuple(family or ()), grid=parse_grid(arithmetic))
+    with Ledger.create(file, configuration) as ledger:
+        print(f"written: {file}, ledger {ledger.identity}, {configuration.p} variables, {arithmetic} sums")
+        print(f"public key: {ledger.public_key}")
+
+
+@app.command("add")
+def add_files(
+    file: LedgerFile,
+    parcels: Annotated[list[Path], typer.Argument(help="What sites handed over.", show_default=False)],
+    receipts: Annotated[Path | None, typer.Option(help="Write the receipts for the sites here, JSON.")] = None,
+) -> None:
+    """Take contributions and withdrawals in that sites handed over as files."""
+    from fedrcd.api.membership import add_parcel
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    given: list[Receipt] = []
+    with patience("adding"), Ledger.open(file) as ledger:
+        for parcel in parcels:
+            given += add_parcel(ledger, parcel)
+        suspended = ledger.roster.suspended()
+    for receipt in given:
+        print(told(receipt.entry))
+    show_suspended(suspended)
+    if receipts:
+        write_text(receipts, json_text.dumps([json_text.loads(one.to_json()) for one in given], indent=1) + "\n")
+
+
+@app.command("show")
+def show_ledger(file: LedgerFile, json: Json = False) -> None:
+    """Tell who is in the state, which blocks are suspended, what was computed, and all entries."""
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    with Ledger.open(file) as ledger:
+        content = _shown(ledger)
+        lines = [told(entry) for entry in ledger.entries]
+    if json:
+        print(json_text.dumps(content, indent=1))
+        return
+    variables = len(content["configuration"]["variables"])
+    print(f"ledger {content['ledger']}, state {content['state'][:SHORT]}, {variables} variables")
+    for one in content["contributions"]:
+        print(f"  {one['site']}, block {one['block']}: version {one['version']}, {one['rows']:,} rows")
+    show_suspended(content["suspended"])
+    print("entries:")
+    for line in lines:
+        print(f"  {line}")
+
+
+def _shown(ledger: Ledger) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from fedrcd.federation.ledger.export import described
+
+    return {
+        "ledger": ledger.identity,
+        "public_key": ledger.public_key,
+        "state": ledger.state_id,
+        "configuration": described(ledger.configuration),
+        "contributions": [asdict(ledger.roster.standings[place]) for place in sorted(ledger.roster.standings)],
+        "suspended": ledger.roster.suspended(),
+        "results": [asdict(result) for result in ledger.roster.results],
+        "entries": [entry.content for entry in ledger.entries],
+    }
+
+
+@app.command("verify")
+def verify(
+    file: Annotated[Path, typer.Argument(help="A ledger, or a file of `ledger export`.", show_default=False)],
+    receipt: Annotated[list[Path] | None, typer.Option(help="A receipt that must hold; may be repeated.")] = None,
+    json: Json = False,
+) -> None:
+    """Check every record, signature and sum, and that what receipts acknowledge is there; name what was changed."""
+    from fedrcd.federation.ledger.export import read_export
+    from fedrcd.federation.ledger.verify import verify_entries, verify_ledger
+
+    given = [one for path in receipt or [] for one in _receipts(path)]
+    with patience("verifying"):
+        if file.suffix == ".json":
+            entries, public = read_export(read_text(file))
+            findings = verify_entries(entries, public, given)
+        else:
+            findings = verify_ledger(file, given)
+    if json:
+        print(json_text.dumps([finding._asdict() for finding in findings], indent=1))
+    else:
+        for finding in findings:
+            print(f"CHANGED {finding}")
+        if not findings:
+            print(f"{file}: every record is as it was written")
+    if findings:
+        raise typer.Exit(6)
+
+
+@app.command("export")
+def export_ledger(
+    file: LedgerFile, out: Annotated[Path, typer.Option(help="Where to write the entries, .json.")]
+) -> None:
+    """Write all entries with their signatures, without secrets and sums: what an auditor may have."""
+    from fedrcd.federation.ledger.export import exported
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    with Ledger.open(file) as ledger:
+        text = exported(ledger.entries, ledger.public_key, ledger.configuration)
+    write_text(out, text + "\n")
+
+
+@app.command("diff")
+def diff(
+    file: LedgerFile,
+    before: Annotated[str, typer.Argument(help="Number of an entry, or the beginning of a state's digest.")],
+    after: Annotated[
+        str | None, typer.Argument(help="The same for the later state; the present one by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell which contributions came, went or were replaced between two states."""
+    from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.federation.ledger.roster import Roster
+
+    with Ledger.open(file) as ledger:
+        entries = ledger.entries
+    last = entries[-1].number if after is None else _number(entries, after)
+    rosters = [Roster.of(entries[:number]) for number in (_number(entries, before), last)]
+    changes = _changes(*rosters)
+    if json:
+        print(json_text.dumps(changes, indent=1))
+        return
+    for one in changes:
+        print(f"{one['site']}, block {one['block']}: {one['change']}")
+    if not changes:
+        print("the same contributions are in both states")
+
+
+def _number(entries: list[Entry], which: str) -> int:
+    """The number of the entry a user means."""
+    if which.isdecimal() and 1 <= int(which) <= len(entries):
+        return int(which)
+    found = [entry.number for entry in entries if len(which) >= 4 and entry.state.startswith(which)]
+    if not found:
+        raise ConfigError(f"there is no entry and no state {which!r} in the ledger; `fedrcd ledger show` lists them")
+    return found[-1]
+
+
+def _changes(before: Roster, after: Roster) -> list[dict[str, Any]]:
+    changes = []
+    for place in sorted(before.standings.keys() | after.standings.keys()):
+        old, new = before.standings.get(place), after.standings.get(place)
+        if old == new:
+            continue
+        if old is None and new is not None:
+            change = f"joined, version {new.version}, {new.rows:,} rows"
+        elif new is None and old is not None:
+            change = f"left, version {old.version}, {old.rows:,} rows"
+        else:
+            assert old is not None
+            assert new is not None
+            change = f"version {old.version} replaced by {new.version}, {old.rows:,} rows by {new.rows:,}"
+        changes.append({"site": place[0], "block": place[1], "change": change})
+    return changes
+
+
+@app.command("discover")
+def discover_from_ledger(
+    file: LedgerFile,
+    method: Annotated[str, typer.Option(help="A method of one round, or auto.")] = "auto",
+    out: Annotated[
+        list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
+    ] = None,
+    weights: Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic or none.")] = "adaptive-lasso",
+    penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find the causal order and the effects from the sums in the ledger; no site is asked."""
+    from fedrcd.api.stored import discover_stored
+    from fedrcd.cli.discover import parse_options, require_endings, show, write_results
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    require_endings(out or [])
+    with patience("discovering") as sign, Ledger.open(file) as ledger, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FedrcdWarning)  # shown as notes of the result
+        sign.say(f"{method} from {file}")
+        found = discover_stored(ledger, method, weights=weights, penalty=penalty, **parse_options(option or []))
+    write_results(found, out or [])
+    if json:
+        print(found.to_json())
+    else:
+        show(found)
+
+
+@app.command("certificate")
+def certificate(
+    file: LedgerFile,
+    number: Annotated[int, typer.Argument(help="Number of the entry that records the erasure.")],
+    out: Annotated[list[Path], typer.Option(help="Where to write it: .json or .html; may be repeated.")],
+) -> None:
+    """Certify an erasure, for the files of a data protection officer."""
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    with Ledger.open(file) as ledger:
+        write_certificates(ledger, number, out)
+
+
+def write_certificates(ledger: Ledger, number: int, targets: list[Path]) -> None:
+    """Write the certificate of an entry in the forms that the endings of files say."""
+    from fedrcd.federation.certificate import as_json, as_page, certify
+
+    made = certify(ledger, number)
+    for target in targets:
+        write_text(target, (as_page if target.suffix == ".html" else as_json)(made))
+
+
+def require_certificate_endings(targets: list[Path]) -> None:
+    """Refuse other forms before anything is done."""
+    for target in targets:
+        if target.suffix not in (".json", ".html"):
+            raise ConfigError(f"--certificate {target}: the ending must be .json or .html")
+
+
+def parse_grid(arithmetic: str) -> Any:
+    """The grid of a named arithmetic."""
+    from fedrcd.statistics.grid import ARITHMETIC
+
+    if arithmetic not in ARITHMETIC:
+        raise ConfigError(f"--arithmetic must be one of {', '.join(ARITHMETIC)}, got {arithmetic!r}")
+    return ARITHMETIC[arithmetic]
+
+
+def told(entry: Entry) -> str:
+    """An entry in one line."""
+    content = entry.content
+    parts = [f"{entry.number}", content["time"], entry.kind]
+    if "site" in content:
+        parts.append(f"{content['site']}, block {content['block']}, version {content['version']}")
+    if "rows" in content:
+        parts.append(f"{content['rows']:,} rows")
+    if "method" in content:
+        parts.append(content["method"])
+    return "  ".join([*parts, f"state {entry.state[:SHORT]}"])
+
+
+def show_suspended(reasons: dict[str, str]) -> None:
+    """Print which blocks are not in the state, and why."""
+    for block, reason in reasons.items():
+        print(f"suspended: block {block}, {reason}")
+
+
+def _receipts(path: Path) -> list[Receipt]:
+    """The receipts in a file: one, or a list of them."""
+    from fedrcd.federation.ledger.receipts import Receipt
+
+    try:
+        content = json_text.loads(read_text(path))
+    except ValueError:
+        raise FileError(f"{path} holds no receipts") from None
+    several = content if isinstance(content, list) else [content]
+    return [Receipt.from_json(json_text.dumps(one)) for one in several]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"cannot read {path}: it is not a text file") from None
+    except OSError as problem:
+        raise FileError(f"cannot read {path}: {problem.strerror}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file and say so."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise FileError(f"cannot write {path}: {problem.strerror}") from None
+    print(f"written: {path}")

@@ -1,0 +1,1 @@
+"""Federations that live on: contributions of sites, the ledger that remembers them, erasure."""

@@ -1,0 +1,258 @@
+"""What one site puts into a federation for one block of rows: the sums that one-round methods ask for."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from fedrcd.data.federation import Federation
+from fedrcd.errors import ConfigError, ProtocolError, StatisticError
+from fedrcd.federation.ledger.configuration import PAIRS, Configuration
+from fedrcd.federation.ledger.digests import digest
+from fedrcd.protocol.site import TableSite, available_threads
+from fedrcd.protocol.wire import KINDS, from_bytes, to_bytes
+from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.statistics.tensor_sums import TensorSums
+from fedrcd.suggest import did_you_mean
+from fedrcd.typing import BoolMatrix, Matrix
+
+Purpose = Literal["rows", "values", "erase"]
+"""Why a contribution was made: rows came (or it is the first), values of the same rows changed, rows were erased."""
+
+Statistic = ExactSums | PairSums | TensorSums
+
+SALT_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contribution:
+    """Sums of one site's columns over one block of rows, in the configuration of a ledger.
+
+    Parameters
+    ----------
+    site, block : str
+        Whose sums, over which rows.
+    version : int
+        Counts what the site ever sent for the block, from 1.
+    purpose : {"rows", "values", "erase"}
+        Why it was made.
+    configuration : str
+        Digest of the configuration.
+    columns : tuple of str
+        What the site holds of the block, in the order of the variables.
+    before : tuple of (site, columns)
+        The sites of the block that come first and answer for what they hold.
+    rows : int
+        Rows the site has of the block, also those with gaps, which count in no sum.
+    salt : str
+        Random: without it a digest of the contribution says nothing about its numbers.
+    sums : mapping of family to sums
+        The sums of all variables of the federation, of the entries that this site answers for.
+    """
+
+    site: str
+    block: str
+    version: int
+    purpose: str
+    configuration: str
+    columns: tuple[str, ...]
+    before: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: int
+    salt: str
+    sums: Mapping[str, Statistic]
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        return to_bytes(self)
+
+    @property
+    def commitment(self) -> str:
+        """Salted digest by which it is known; nobody can test a guess of the numbers without the salt."""
+        return digest("contribution", self.to_bytes())
+
+    def layout(self, variables: tuple[str, ...]) -> Layout | None:
+        """Who holds what of the block up to this site; None for all columns of rows of its own."""
+        if not self.before and set(self.columns) == set(variables):
+            return None
+        holdings = [Holding(site, self.block, columns, self.rows) for site, columns in self.before]
+        return Layout(variables, (*holdings, Holding(self.site, self.block, self.columns, self.rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Asks the coordinator to take out what a site has in for a block."""
+
+    site: str
+    block: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """What a site hands over in one file."""
+
+    items: tuple[Contribution | Withdrawal, ...]
+
+
+KINDS["contribution/1"] = Contribution
+KINDS["withdrawal/1"] = Withdrawal
+KINDS["parcel/1"] = Parcel
+
+
+def read_contribution(data: bytes) -> Contribution:
+    """The contribution with these bytes."""
+    return from_bytes(data, Contribution)
+
+
+def contribute(
+    configuration: Configuration,
+    federation: Federation,
+    site: str,
+    block: str,
+    rows: Matrix,
+    *,
+    version: int,
+    purpose: Purpose,
+    threads: int | None = None,
+) -> Contribution:
+    """The contribution of a site's rows of one block.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Of the ledger it is for.
+    federation : Federation
+        Says which columns the site holds and who comes before it.
+    site, block : str
+        Whose rows, and which.
+    rows : (n, columns) array
+        The site's columns in the order the federation lists them. Rows with gaps are left out of all sums.
+    version, purpose
+        As in `Contribution`.
+    threads : int, optional
+        How many sum; the bits do not depend on it.
+    """
+    columns, before = plan(federation, site, block)
+    complete = rows[~np.isnan(rows).any(axis=1)]
+    empty = Contribution(
+        site=site,
+        block=block,
+        version=version,
+        purpose=purpose,
+        configuration=configuration.digest,
+        columns=tuple(name for name in configuration.variables if name in columns),
+        before=before,
+        rows=len(rows),
+        salt=secrets.token_hex(SALT_BYTES),
+        sums={},
+    )
+    layout = empty.layout(configuration.variables)
+    table = TableSite(site, complete, columns, block, threads=threads or available_threads())
+    sums = {}
+    for family, question in configuration.questions().items():
+        answer = table.answer(question, layout)
+        if answer is None:
+            raise ConfigError(f"site {site!r} answers for nothing of block {block!r}: sites before it hold its columns")
+        sums[family] = answer
+    made = replace(empty, sums=sums)
+    check_contribution(made, configuration, thorough=False)
+    return made
+
+
+def plan(
+    federation: Federation, site: str, block: str
+) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """The columns a site holds of a block, and the sites of it that come before."""
+    names = [entry.name for entry in federation.sites]
+    if site not in names:
+        raise ConfigError(f"there is no site {site!r} in the federation{did_you_mean(site, names)}")
+    place = names.index(site)
+    entry = federation.sites[place]
+    if block not in entry.blocks:
+        raise ConfigError(f"site {site!r} has no block {block!r} in the federation{did_you_mean(block, entry.blocks)}")
+    earlier = tuple((one.name, one.columns) for one in federation.sites[:place] if block in one.blocks)
+    return entry.columns, earlier
+
+
+def check_contribution(contribution: Contribution, configuration: Configuration, *, thorough: bool = True) -> None:
+    """Raise unless a contribution can be added: right configuration, right sums, and only what its site answers for.
+
+    A `thorough` look also asks whether any rows can have these sums, which a site need not ask of its own.
+
+    Raises
+    ------
+    ProtocolError
+        When it was made for another configuration or says something impossible about itself.
+    StatisticError
+        When its numbers are no sums of rows.
+    """
+    who = f"the contribution of site {contribution.site!r} for block {contribution.block!r}"
+    if contribution.configuration != configuration.digest:
+        raise ProtocolError(
+            f"{who} was made for other variables, or in another frame or grid than the ledger's; make it anew with the "
+            "ledger's federation file"
+        )
+    _check_labels(contribution, configuration, who)
+    if tuple(contribution.sums) != configuration.families:
+        raise ProtocolError(f"{who} does not hold the sums {', '.join(configuration.families)}")
+    for family, sums in contribution.sums.items():
+        try:
+            _check_kind(sums, family, configuration)
+            sums.check(configuration.variables)
+            _check_owned(sums, family, contribution, configuration)
+            if thorough:
+                sums.check_possible()
+        except StatisticError as problem:
+            raise StatisticError(f"{who} cannot be used: {problem}") from None
+
+
+def _check_labels(contribution: Contribution, configuration: Configuration, who: str) -> None:
+    """Raise unless names, version, purpose and columns make sense."""
+    if not (contribution.site.strip() and contribution.block.strip()):
+        raise ProtocolError("a contribution has no site or no block")
+    if contribution.version < 1 or contribution.rows < 1 or contribution.purpose not in Purpose.__args__:  # type: ignore[attr-defined]
+        raise ProtocolError(f"{who} has an impossible version, purpose or number of rows")
+    if len(contribution.salt) != 2 * SALT_BYTES:
+        raise ProtocolError(f"{who} has no proper salt")
+    held = [contribution.columns, *(columns for _, columns in contribution.before)]
+    if not all(columns and set(columns) <= set(configuration.variables) for columns in held):
+        raise ProtocolError(f"{who} is about columns that are not variables of the ledger")
+    sites = [contribution.site, *(site for site, _ in contribution.before)]
+    if len(set(sites)) < len(sites):
+        raise ProtocolError(f"{who} names a site twice")
+
+
+def _check_kind(sums: Statistic, family: str, configuration: Configuration) -> None:
+    """Raise unless these are the sums of a family, on the grid or in float64."""
+    plain: Any = sums.low if isinstance(sums, ExactSums) else sums
+    grid = sums.grid if isinstance(sums, ExactSums) else None
+    if grid != configuration.grid:
+        raise StatisticError("its sums are not on the ledger's grid")
+    if isinstance(plain, PairSums) != (family == PAIRS) or plain.p != configuration.p:
+        raise StatisticError(f"its {family} sums are of another kind or of other variables")
+    if isinstance(plain, PairSums) and plain.order != 4:
+        raise StatisticError("its pair sums are not of order 4")
+
+
+def _check_owned(sums: Statistic, family: str, contribution: Contribution, configuration: Configuration) -> None:
+    """Raise if an entry that others answer for has rows here, or any has more rows than the block."""
+    layout = contribution.layout(configuration.variables)
+    p = configuration.p
+    plain: Any = sums.low if isinstance(sums, ExactSums) else sums
+    if family == PAIRS:
+        counts = np.broadcast_to(plain.count, (p, p))
+        owned: BoolMatrix = np.ones((p, p), dtype=bool) if layout is None else layout.owned_pairs()[-1]
+    else:
+        counts = plain.counted()
+        owned = np.ones(len(counts), dtype=bool)
+        if layout is not None:
+            owned = TensorSums.from_moments(p, layout.owned_quadruples()[-1].astype(float)).packed > 0
+    if counts[~owned].any():
+        raise StatisticError("it holds sums of columns that its site does not answer for")
+    if (counts > contribution.rows).any():
+        raise StatisticError("its sums are over more rows than it says")

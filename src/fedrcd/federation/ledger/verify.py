@@ -1,0 +1,134 @@
+"""Whether a ledger is what was written: every record is checked, and what is wrong is named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from fedrcd.errors import FedrcdError
+from fedrcd.federation.contribution import check_contribution, read_contribution
+from fedrcd.federation.database import Database
+from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.digests import digest
+from fedrcd.federation.ledger.entries import Entry, Finding, bad_signatures, broken_links
+from fedrcd.federation.ledger.ledger import (
+    FILE_KIND,
+    SCHEMA,
+    Ledger,
+    read_entries,
+    read_payload,
+    read_settings,
+)
+from fedrcd.federation.ledger.receipts import Receipt
+from fedrcd.federation.ledger.roster import Roster, Standing
+from fedrcd.federation.ledger.signatures import public_key
+from fedrcd.protocol.wire import from_bytes
+
+
+def verify_ledger(path: str | os.PathLike[str], receipts: Sequence[Receipt] = ()) -> list[Finding]:
+    """Everything that is wrong with a ledger, or that a receipt contradicts; empty if nothing is."""
+    try:
+        with Database(path, "ledger", FILE_KIND, SCHEMA, create=False) as database:
+            findings = list(_findings(database))
+            entries = read_entries(database)
+    except FedrcdError as problem:
+        return [Finding("file", str(problem))]
+    return _first_of_each([*findings, *_contradicted(entries, receipts)])
+
+
+def verify_entries(entries: Sequence[Entry], public: str, receipts: Sequence[Receipt] = ()) -> list[Finding]:
+    """What is wrong with the entries alone, as an export holds them."""
+    chain = [*broken_links(entries), *bad_signatures(entries, public)]
+    return _first_of_each([*chain, *_contradicted(entries, receipts)])
+
+
+def _findings(database: Database) -> Iterator[Finding]:
+    damage = [Finding("file", line) for line in database.damage()]
+    yield from damage
+    if damage:
+        return
+    if database.foreign(SCHEMA):
+        yield Finding("tables", "they are not those of a ledger, or their rules were changed")
+    settings, entries = read_settings(database), read_entries(database)
+    links = list(broken_links(entries))
+    yield from links
+    if not entries:
+        yield Finding("entry 1", "it is missing")
+    if links or not entries:  # nothing that follows can be judged
+        return
+    yield from bad_signatures(entries, entries[0].content["public_key"])
+    wrong = list(_wrong_settings(settings, entries[0]))
+    yield from wrong
+    if wrong:
+        return
+    roster = Roster.of(entries)
+    bad = list(_wrong_contributions(database, roster, from_bytes(settings["configuration"], Configuration)))
+    yield from bad
+    if not bad and Ledger(database).state_digest() != roster.state:
+        yield Finding("state", "its digest is not that of the stored sums")
+
+
+def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Finding]:
+    """Keys and configuration against what the first entry says of them."""
+    checks: dict[str, tuple[str, Callable[[bytes], str]]] = {
+        "configuration": ("configuration", lambda value: from_bytes(value, Configuration).digest),
+        "private key": ("public_key", public_key),
+        "secret": ("secret", lambda value: digest("secret", value)),
+    }
+    for name in sorted(settings.keys() | checks.keys()):
+        if name not in settings:
+            yield Finding(f"setting {name!r}", "it is missing")
+        elif name not in checks:
+            yield Finding(f"setting {name!r}", "there is no such setting")
+        else:
+            key, told = checks[name]
+            try:
+                same = told(settings[name]) == opening.content[key]
+            except (FedrcdError, ValueError):
+                same = False
+            if not same:
+                yield Finding(f"setting {name!r}", "it was changed since the ledger was opened")
+
+
+def _wrong_contributions(database: Database, roster: Roster, configuration: Configuration) -> Iterator[Finding]:
+    """Stored contributions against what the entries say of them."""
+    stored = {(str(site), str(block)) for site, block in database.rows("SELECT site, block FROM contributions")}
+    for place in sorted(stored | roster.standings.keys()):
+        record = f"contribution of site {place[0]!r} for block {place[1]!r}"
+        if place not in roster.standings:
+            yield Finding(record, "no entry tells of it")
+        elif place not in stored:
+            yield Finding(record, "it is missing")
+        else:
+            problem = _wrong_payload(read_payload(database, place) or b"", roster.standings[place], configuration)
+            if problem:
+                yield Finding(record, problem)
+
+
+def _wrong_payload(payload: bytes, standing: Standing, configuration: Configuration) -> str:
+    if digest("contribution", payload) != standing.commitment:
+        return "its bytes are not those that were acknowledged"
+    try:
+        contribution = read_contribution(payload)
+        check_contribution(contribution, configuration)
+    except FedrcdError as problem:
+        return str(problem)
+    said = (contribution.site, contribution.block, contribution.version, contribution.rows)
+    return "" if said == (*standing.place, standing.version, standing.rows) else "it is not the one its entry tells of"
+
+
+def _contradicted(entries: Sequence[Entry], receipts: Sequence[Receipt]) -> Iterator[Finding]:
+    """Entries that are not those receipts were given for."""
+    for receipt in receipts:
+        receipt.require_genuine()
+        finding = receipt.missing_from(list(entries))
+        if finding:
+            yield finding
+
+
+def _first_of_each(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding per record: what is wrong first explains what follows."""
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        first.setdefault(finding.record, finding)
+    return list(first.values())

@@ -1,0 +1,198 @@
+"""A federation's life as its people type it: two sites, a coordinator, an erasure, a certificate."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from fedrcd import Discovery
+from fedrcd.cli.main import app
+from fedrcd.data.federation import write_federation
+from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
+from tests.cli.test_commands import fedrcd, last_line
+from tests.federation.living import federation_of, frame_of, sample
+
+FEDERATION = federation_of(3, ("north", "south"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_federation(tmp_path / "federation.toml", FEDERATION)
+    for seed, site in enumerate(("north", "south")):
+        frame_of(sample(3, 400, seed, noise="gamma")).to_csv(tmp_path / f"{site}.csv", index=False)
+    (tmp_path / "ids.txt").write_text("r5\nr6\n")
+    return tmp_path
+
+
+def typed(*arguments, fails=None):
+    """Run a command in this process; what it printed."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if fails is not None:
+        assert isinstance(done.exception, fails), done.output
+        return str(done.exception)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.stdout
+
+
+def site(name, *more):
+    return (f"{name}.csv", "--federation", "federation.toml", "--site", name, *more)
+
+
+def joined():
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    for name in ("north", "south"):
+        typed("contribute", *site(name, "--ledger", "l.db"))
+
+
+def shown():
+    return json.loads(typed("ledger", "show", "l.db", "--json"))
+
+
+def test_the_life_of_a_federation_in_processes_of_their_own(folder):
+    steps = [
+        ("ledger", "new", "l.db", "--federation", "federation.toml"),
+        ("contribute", *site("north", "--ledger", "l.db")),
+        ("contribute", *site("south", "--ledger", "l.db")),
+        ("ledger", "discover", "l.db", "--out", "result.json"),
+        (*("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--now")), "--certificate", "c.html"),
+        ("ledger", "verify", "l.db"),
+    ]
+    for step in steps:
+        done = fedrcd(*step)
+        assert done.returncode == 0, done.stderr
+    assert "every record is as it was written" in done.stdout
+    assert "Certificate of erasure" in (folder / "c.html").read_text()
+    before = Discovery.from_json(folder / "result.json")
+    assert before.rows == 800
+    content = shown()
+    assert [entry["kind"] for entry in content["entries"]] == [
+        "opened",
+        "joined",
+        "joined",
+        "result",
+        "erased",
+        "result",
+    ]
+    assert content["entries"][3]["state"] == before.state_id != content["state"]
+
+
+def test_an_erasure_waits_by_default_and_says_so(folder):
+    joined()
+    said = typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--certificate", "c.json"))
+    assert "2 changed rows wait until 30 have changed, or until 20" in said
+    assert "no certificate was written" in said
+    assert not (folder / "c.json").exists()
+    assert len(shown()["entries"]) == 3
+    said = typed("erase", *site("north", "--ledger", "l.db", "--where", "v0 > 1"))
+    assert "version 2" in said
+    assert "order" in said
+
+
+def test_what_is_due_is_carried_out(folder):
+    joined()
+    typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--days", 0, "--batch", 500, "--now"))
+    (folder / "ids.txt").write_text("r7\n")
+    said = typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--days", 0))
+    assert "29 rows left out at random" in said
+    assert "nothing changed" in typed("erase", *site("north", "--ledger", "l.db", "--due"))
+
+
+def test_files_carry_contributions_where_the_ledger_is_elsewhere(folder):
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    said = typed("contribute", *site("north", "--out", "north.parcel"))
+    assert "north.parcel" in said
+    said = typed("ledger", "add", "l.db", "north.parcel", "--receipts", "receipts.json")
+    assert "joined" in said
+    assert "as it was written" in typed("ledger", "verify", "l.db", "--receipt", "receipts.json")
+    typed("erase", *site("north", "--out", "gone.parcel", "--all"))
+    assert "left" in typed("ledger", "add", "l.db", "gone.parcel")
+    assert shown()["contributions"] == []
+    assert "bring it back with --rejoin" in typed("contribute", *site("north", "--ledger", "l.db"), fails=ConfigError)
+    typed("contribute", *site("north", "--ledger", "l.db", "--rejoin"))
+    assert [one["version"] for one in shown()["contributions"]] == [2]
+
+
+def test_a_site_leaves_at_the_coordinator(folder):
+    joined()
+    said = typed("erase", "--ledger", "l.db", "--site", "south", "--certificate", "c.json")
+    assert "left" in said
+    assert "order" in said
+    assert json.loads((folder / "c.json").read_text())["rows_after"] == 0
+    said = typed("erase", "--ledger", "l.db", "--site", "north")
+    assert "nobody is in the state" in said
+
+
+def test_states_are_compared_and_exported(folder):
+    joined()
+    typed("erase", "--ledger", "l.db", "--site", "south", "--no-derive")
+    assert typed("ledger", "diff", "l.db", "2") == "the same contributions are in both states\n"
+    assert "south, block block-south: left, version 1, 400 rows" in typed("ledger", "diff", "l.db", "3", "4")
+    state = shown()["entries"][1]["state"]
+    changes = json.loads(typed("ledger", "diff", "l.db", "1", state[:10], "--json"))
+    assert [one["site"] for one in changes] == ["north"]
+    typed("ledger", "export", "l.db", "--out", "export.json")
+    assert "as it was written" in typed("ledger", "verify", "export.json")
+    (folder / "export.json").write_text((folder / "export.json").read_text().replace("south", "SOUTH"))
+    done = CliRunner().invoke(app, ["ledger", "verify", "export.json"])
+    assert done.exit_code == 6
+    assert "CHANGED entry 3" in done.stdout
+    typed("ledger", "certificate", "l.db", "4", "--out", "c.html", "--out", "c.json")
+    assert "Certificate" in (folder / "c.html").read_text()
+
+
+def test_a_new_site_joins_later(folder):
+    joined()
+    write_federation(folder / "federation.toml", federation_of(3, ("north", "south", "east")))
+    frame_of(sample(3, 300, 9)).to_parquet(folder / "east.parquet", index=False)
+    typed("contribute", "east.parquet", "--federation", "federation.toml", "--site", "east", "--ledger", "l.db")
+    assert [one["site"] for one in shown()["contributions"]] == ["east", "north", "south"]
+    found = Discovery.from_json(typed("ledger", "discover", "l.db", "--json", "--method", "fedrcd-ni"))
+    assert (found.rows, found.sites) == (1100, 3)
+
+
+WRONG = [
+    (("contribute", *site("north")), ConfigError, "either --ledger or --out"),
+    (("contribute", *site("west", "--ledger", "l.db")), ConfigError, "no site 'west'"),
+    (("contribute", *site("north", "--ledger", "none.db")), FileError, "no ledger"),
+    (("contribute", *site("north", "--ledger", "l.db", "--block", "x")), ConfigError, "no block 'x'"),
+    (("contribute", *site("north", "--out", "x", "--arithmetic", "rough")), ConfigError, "--arithmetic"),
+    (("erase", *site("north", "--ledger", "l.db")), ConfigError, "say what to erase"),
+    (("erase", *site("north", "--ledger", "l.db", "--all", "--where", "v0>0")), ConfigError, "say what to erase"),
+    (("erase", "north.csv", "--site", "north", "--ledger", "l.db", "--all"), ConfigError, "--federation"),
+    (("erase", *site("north", "--ledger", "l.db", "--ids", "absent.txt")), FileError, "cannot read"),
+    (("erase", *site("north", "--out", "x", "--all", "--certificate", "c.html")), ConfigError, "coordinator certifies"),
+    (("erase", *site("north", "--ledger", "l.db", "--all", "--certificate", "c.pdf")), ConfigError, "ending"),
+    (("erase", "--site", "north"), ConfigError, "give --ledger and --site"),
+    (("erase", "--site", "west", "--ledger", "l.db"), ProtocolError, "no contribution of site 'west'"),
+    (("ledger", "new", "l.db", "--federation", "federation.toml"), FileError, "already"),
+    (("ledger", "add", "l.db", "north.csv"), ProtocolError, "not a message"),
+    (("ledger", "diff", "l.db", "99"), ConfigError, "no entry and no state"),
+    (("ledger", "verify", "l.db", "--receipt", "north.csv"), FileError, "no receipts"),
+    (("ledger", "discover", "l.db", "--method", "fedrcd-x"), ProtocolError, "new run over them"),
+    (("ledger", "discover", "l.db", "--out", "x.pdf"), ConfigError, "ending"),
+    (("ledger", "certificate", "l.db", "2", "--out", "c.html"), ConfigError, "no erasure"),
+]
+
+
+def test_mistakes_are_one_line_and_change_nothing(folder):
+    joined()
+    before = (folder / "l.db").read_bytes()
+    for command, kind, words in WRONG:
+        assert words in typed(*command, fails=kind), command
+    assert (folder / "l.db").read_bytes() == before
+
+
+def test_another_frame_is_refused_at_the_site(folder):
+    joined()
+    write_federation(folder / "federation.toml", federation_of(3, ("north", "south"), scale=5.0))
+    assert "another frame" in typed("contribute", *site("north", "--ledger", "l.db"), fails=ConfigError)
+    write_federation(folder / "federation.toml", federation_of(4, ("north", "south")))
+    assert "lacks column 'v3'" in typed("contribute", *site("north", "--ledger", "l.db"), fails=DataError)
+
+
+def test_errors_of_a_process_are_one_line_with_their_code(folder):
+    done = fedrcd("ledger", "show", "absent.db")
+    assert done.returncode == 4
+    assert last_line(done) == "error: there is no ledger absent.db"

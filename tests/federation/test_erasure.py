@@ -1,0 +1,295 @@
+"""What a site does when rows are to be erased: when it sends, what it waits for, what it refuses."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from fedrcd.api.membership import erase, send, withdraw
+from fedrcd.errors import ConfigError, DataError
+from fedrcd.federation.contribution_log import ContributionLog
+from fedrcd.federation.policy import Policy, default_policy
+from tests.federation.crashes import found_in_files
+from tests.federation.living import (
+    TODAY,
+    configured,
+    contribution,
+    federation_of,
+    frame_of,
+    join,
+    living,
+    rows_of,
+    sample,
+)
+
+FEDERATION = federation_of(3)
+CONFIGURATION = configured(FEDERATION, families=("pairs/4",))
+X = sample(3, 300)
+TABLE = frame_of(X)
+BLOCK = "block-a"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site that joined, under the default policy."""
+    with living(tmp_path, FEDERATION, CONFIGURATION, ("a", "b")) as (ledger, members):
+        join(ledger, members["a"], TABLE)
+        yield ledger, members["a"]
+
+
+def rows(table=TABLE):
+    return rows_of(table, FEDERATION, "a")
+
+
+def ids(*numbers):
+    return [f"r{number}" for number in numbers]
+
+
+def sums_without(*numbers):
+    made = contribution(CONFIGURATION, FEDERATION, "a", np.delete(X, numbers, axis=0))
+    return made.sums["pairs/4"]
+
+
+def test_one_row_waits_for_a_batch_by_default(site):
+    ledger, member = site
+    before = ledger.state_id
+    number, (delivery,) = erase(member, rows(), ledger, ids=ids(7), day=TODAY)
+    assert (number, delivery.receipt) == (1, None)
+    assert delivery.outcome.is_waiting
+    assert delivery.outcome.due == TODAY + timedelta(days=30)
+    assert ledger.state_id == before
+
+
+def test_a_batch_leaves_at_once_and_takes_what_waited_with_it(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(7), day=TODAY)
+    _, (delivery,) = erase(member, rows(), ledger, ids=ids(*range(100, 129)), day=TODAY)
+    assert delivery.outcome.changed == 30 == member.policy.batch
+    assert ledger.entries[-1].kind == "erased"
+    assert ledger.pooled()["pairs/4"] == sums_without(7, *range(100, 129))
+    assert member.log.pending(BLOCK) == {}
+
+
+def test_now_does_not_wait(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(7), day=TODAY, now=True)
+    assert ledger.pooled()["pairs/4"] == sums_without(7)
+
+
+def test_arrivals_count_for_the_batch(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(7), day=TODAY)
+    grown = frame_of(np.concatenate([X, sample(3, 29, 5)]))
+    (delivery,) = send(member, rows(grown), ledger, day=TODAY)
+    assert delivery.receipt is not None
+    assert delivery.outcome.changed == 30
+    assert ledger.roster.standings["a", BLOCK].rows == 328
+
+
+def test_few_arrivals_wait_too(site):
+    ledger, member = site
+    (delivery,) = send(member, rows(frame_of(np.concatenate([X, sample(3, 1, 5)]))), ledger, day=TODAY)
+    assert delivery.outcome.is_waiting
+    assert delivery.outcome.due is None
+
+
+def test_at_the_latest_date_rows_are_hidden_among_others_that_never_come_back(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(7), day=TODAY)
+    (early,) = send(member, rows(), ledger, day=TODAY + timedelta(days=29))
+    assert early.outcome.is_waiting
+    (delivery,) = send(member, rows(), ledger, day=TODAY + timedelta(days=30))
+    assert (delivery.outcome.withheld, delivery.outcome.changed) == (29, 30)
+    assert ledger.roster.standings["a", BLOCK].rows == 270
+    (later,) = send(member, rows(), ledger, day=TODAY + timedelta(days=90))
+    assert later.outcome.contribution is None
+    assert later.outcome.changed == 0
+    assert member.log.mark(BLOCK, "r7") in member.log.struck(BLOCK)
+
+
+def test_nothing_comes_near_any_earlier_contribution(site):
+    """A batch that goes and comes back but for one row would show that row."""
+    ledger, member = site
+    send(member, rows(TABLE.iloc[40:]), ledger, day=TODAY)
+    assert ledger.roster.versions["a", BLOCK] == 2
+    (delivery,) = send(member, rows(TABLE.iloc[1:]), ledger, day=TODAY)
+    assert delivery.outcome.is_waiting
+    assert delivery.outcome.changed == 1
+    (whole,) = send(member, rows(TABLE), ledger, day=TODAY)
+    assert whole.receipt is not None  # equal to the first: nothing to learn
+
+
+def test_leaving_and_coming_back_without_a_row_does_not_show_it(site):
+    ledger, member = site
+    withdraw(member, [BLOCK], ledger, day=TODAY)
+    (delivery,) = send(member, rows(TABLE.iloc[1:]), ledger, day=TODAY, rejoin=True)
+    assert delivery.outcome.is_waiting
+
+
+def test_rows_of_another_value_count_as_changed(site):
+    ledger, member = site
+    corrected = TABLE.copy()
+    corrected.loc[:9, "v1"] += 1.0
+    (few,) = send(member, rows(corrected), ledger, day=TODAY)
+    assert (few.outcome.is_waiting, few.outcome.changed) == (True, 20)
+    corrected.loc[:20, "v1"] += 1.0
+    (many,) = send(member, rows(corrected), ledger, day=TODAY)
+    assert many.receipt.content["purpose"] == "values"
+
+
+def test_erased_rows_stay_out_whatever_the_table_says(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(*range(40)), day=TODAY)
+    state = ledger.state_id
+    (delivery,) = send(member, rows(), ledger, day=TODAY)
+    assert delivery.outcome.contribution is None
+    send(member, rows(), ledger, day=TODAY, again=True)
+    assert ledger.state_id == state
+    send(member, rows(TABLE.iloc[40:]), ledger, day=TODAY, again=True)
+    assert ledger.state_id == state
+
+
+def test_rows_that_were_never_sent_are_erased_by_never_being_sent(site):
+    ledger, member = site
+    grown = rows(frame_of(np.concatenate([X, sample(3, 1, 5)])))
+    _, (delivery,) = erase(member, grown, ledger, ids=ids(300), day=TODAY)
+    assert delivery.outcome.changed == 0
+    assert member.log.pending(BLOCK) == {}
+    assert len(ledger.entries) == 2
+
+
+def test_a_condition_names_a_cohort(site):
+    ledger, member = site
+    tagged = TABLE.assign(consent=["no" if k % 5 == 0 else "yes" for k in range(300)], year=np.arange(300) // 100)
+    number, _ = erase(member, rows(tagged), ledger, where=["consent == no", "year >= 1"], day=TODAY)
+    assert number == 40
+    gone = [k for k in range(100, 300) if k % 5 == 0]
+    assert ledger.pooled()["pairs/4"] == sums_without(*gone)
+
+
+def test_a_condition_passes_over_rows_that_were_erased_before(site):
+    ledger, member = site
+    tagged = rows(TABLE.assign(consent=["no" if k < 35 else "yes" for k in range(300)]))
+    erase(member, tagged, ledger, ids=ids(3, 4), day=TODAY)
+    number, _ = erase(member, tagged, ledger, where=["consent == no"], day=TODAY)
+    assert number == 33
+    assert ledger.pooled()["pairs/4"] == sums_without(*range(35))
+    with pytest.raises(DataError, match="no row"):
+        erase(member, tagged, ledger, where=["consent == no"], day=TODAY)
+
+
+REFUSED = {
+    "an unknown row": ({"ids": ["nobody"]}, DataError, "not in"),
+    "one unknown among many": ({"ids": [*ids(*range(50)), "nobody"]}, DataError, "1 of 51"),
+    "more rows than there are": ({"ids": ids(*range(301))}, DataError, "1 of 301"),
+    "all rows": ({"ids": ids(*range(300))}, DataError, "complete rows"),
+    "nothing": ({"where": ["v0 > 1e9"]}, DataError, "no row"),
+    "an unknown column": ({"where": ["age > 3"]}, DataError, "no column 'age'"),
+    "no condition": ({"where": ["v0"]}, ConfigError, "COLUMN RELATION VALUE"),
+    "a word for a number": ({"where": ["v0 > much"]}, ConfigError, "holds numbers"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_requests_are_refused_and_change_nothing(case, site):
+    ledger, member = site
+    request, kind, words = REFUSED[case]
+    before = (ledger.state_id, len(ledger.entries), member.log.latest_version(BLOCK))
+    with pytest.raises(kind, match=words):
+        erase(member, rows(), ledger, **request, day=TODAY)
+    assert (ledger.state_id, len(ledger.entries), member.log.latest_version(BLOCK)) == before
+    assert member.log.struck(BLOCK) == set()
+
+
+def test_a_row_is_not_erased_twice(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(3), day=TODAY)
+    for again in (ids(3), ids(3, 4)):
+        with pytest.raises(DataError, match="before"):
+            erase(member, rows(), ledger, ids=again, day=TODAY)
+    assert len(member.log.struck(BLOCK)) == 1
+
+
+def test_rows_without_identifiers_can_only_go_together(site):
+    ledger, member = site
+    with pytest.raises(DataError, match="no column that identifies rows"):
+        erase(member, rows(TABLE.drop(columns="id")), ledger, where=["v0 > 0"], day=TODAY)
+
+
+def test_a_table_that_lost_its_identifiers_cannot_bring_erased_rows_back(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(3), day=TODAY)
+    with pytest.raises(DataError, match="has none now"):
+        send(member, rows(TABLE.drop(columns="id")), ledger, day=TODAY)
+
+
+def test_identifiers_that_repeat_or_lack_are_named():
+    with pytest.raises(DataError, match="2 times"):
+        rows(TABLE.assign(id=["x", "x", *TABLE["id"][2:]]))
+    with pytest.raises(DataError, match="without identifier"):
+        rows(TABLE.assign(id=[None, *TABLE["id"][1:]]))
+
+
+def test_a_block_that_was_taken_out_comes_back_only_when_told_to(site):
+    ledger, member = site
+    state = ledger.state_id
+    withdraw(member, [BLOCK], ledger, day=TODAY)
+    assert ledger.roster.active() == []
+    with pytest.raises(ConfigError, match="rejoin"):
+        send(member, rows(), ledger, day=TODAY)
+    with pytest.raises(ConfigError, match="before"):
+        withdraw(member, [BLOCK], ledger, day=TODAY)
+    send(member, rows(), ledger, day=TODAY, rejoin=True)
+    assert ledger.state_id == state
+
+
+def test_too_few_rows_are_not_summed(site):
+    ledger, member = site
+    with pytest.raises(DataError, match="100 are"):
+        send(member, rows(TABLE.iloc[:99]), ledger, day=TODAY)
+
+
+def test_rows_with_gaps_count_as_rows_but_in_no_sum(tmp_path):
+    gappy = TABLE.copy()
+    gappy.loc[:9, "v2"] = np.nan
+    with living(tmp_path, FEDERATION, CONFIGURATION, ("a",)) as (ledger, members):
+        join(ledger, members["a"], gappy)
+        assert ledger.roster.standings["a", BLOCK].rows == 300
+        assert ledger.pooled()["pairs/4"] == sums_without(*range(10))
+
+
+def test_an_undelivered_contribution_is_delivered_next_time(site):
+    ledger, member = site
+    _, (made,) = erase(member, rows(), None, ids=ids(*range(50)), day=TODAY)
+    assert made.outcome.contribution is not None
+    assert len(ledger.entries) == 2
+    (delivery,) = send(member, rows(), ledger, day=TODAY)
+    assert delivery.receipt.entry.kind == "erased"
+    assert ledger.pooled()["pairs/4"] == sums_without(*range(50))
+    assert member.log.outbox(BLOCK) is None
+
+
+def test_the_log_holds_no_identifier_and_no_sums_that_were_delivered(site, tmp_path):
+    ledger, member = site
+    named = TABLE.assign(id=[f"patient-{k:05d}" for k in range(300)])
+    send(member, rows(named), ledger, day=TODAY)
+    _, (delivery,) = erase(member, rows(named), ledger, ids=[f"patient-{k:05d}" for k in range(33)], day=TODAY)
+    payload = delivery.outcome.contribution.to_bytes()
+    assert found_in_files(tmp_path, [b"patient-00007", b"patient-"]) == []
+    assert found_in_files(tmp_path, [payload[-200:-100]]) == ["ledger.db"]
+    assert [receipt.content["version"] for receipt in member.log.receipts()] == [1, 2, 3]
+    assert [sent.acknowledged for sent in member.log.sent()] == [True, True, True]
+
+
+def test_a_log_belongs_to_one_site(tmp_path):
+    with ContributionLog(tmp_path / "log.db", "a"):
+        pass
+    with pytest.raises(ConfigError, match="log of site 'a'"):
+        ContributionLog(tmp_path / "log.db", "b")
+
+
+def test_the_default_policy_follows_the_number_of_columns():
+    assert default_policy(20, ("tensor", "pairs/4")) == Policy(batch=1063, days=30, rows=1063)
+    assert default_policy(3, ("pairs/4",)) == Policy(batch=30, days=30, rows=100)
+    with pytest.raises(ConfigError, match="batch"):
+        Policy(batch=-1)
