@@ -79,7 +79,7 @@ bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes
 	@.venv-reference/bin/python -m fedrcd.experiments.headline
 
 lock: ## renew the pinned dependencies; needs uv
-	@for extra in test dev reference; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for extra in test dev reference flower; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
 
 clean: ## remove environments and caches
