@@ -22,6 +22,7 @@ from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess
+from fedrcd.statistics.coverage import Layout
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
@@ -74,10 +75,9 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
     ]
 
 
-def scattered(card: Card, transport: InProcess) -> list[FedrcdWarning]:
+def scattered(card: Card, layout: Layout | None, *, fills_gaps: bool) -> list[FedrcdWarning]:
     """Whether a method that lives on cancelling entries got them from different rows."""
-    setting = transport.setting
-    if setting.layout is None or setting.fills_gaps or card.coverage != "quadruples":
+    if layout is None or fills_gaps or card.coverage != "quadruples":
         return []
     return [
         CoverageWarning(
@@ -133,7 +133,7 @@ def notes_on(
         *scale(estimate, card),
         *standardised_by_sites(card, transport),
         *repaired(estimate),
-        *scattered(card, transport),
+        *scattered(card, transport.setting.layout, fills_gaps=transport.setting.fills_gaps),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
         assert isinstance(site, TableSite)
@@ -151,7 +151,7 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
     """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
     if missing != "complete" and card.coverage == "all columns" and not card.one_table:
         raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp")
-    _require_together(card, transport, missing)
+    require_together(card, transport.setting.layout, len(transport.setting.variables), missing)
     if missing != "complete":
         return
     p = len(transport.setting.variables)
@@ -165,9 +165,8 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
         )
 
 
-def _require_together(card: Card, transport: InProcess, missing: str) -> None:
+def require_together(card: Card, layout: Layout | None, p: int, missing: str) -> None:
     """Raise if some combination of columns that the method needs is at no site."""
-    layout, p = transport.setting.layout, len(transport.setting.variables)
     if layout is None:
         return
     if missing == "expected" and len({holding.block for holding in layout.holdings}) < len(layout.holdings):

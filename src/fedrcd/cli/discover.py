@@ -77,7 +77,7 @@ def discover(
             progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
             weights=weights,
             penalty=penalty,
-            **_parse_options(option or []),
+            **parse_options(option or []),
         )
     for target in targets:
         try:
@@ -103,7 +103,7 @@ def _tables(files: list[Path], federation: Path | None) -> tuple[list[Any], tupl
     return list(federation_tables(described, files)), described.variables
 
 
-def _parse_options(texts: list[str]) -> dict[str, Any]:
+def parse_options(texts: list[str]) -> dict[str, Any]:
     """Options of the method; those with a flag of their own are refused."""
     options = dict(_parse(text) for text in texts)
     for name in options:

@@ -11,12 +11,15 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
+from fedrcd.cli.coordinator import app as coordinator
 from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
+from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.simulate import simulate
+from fedrcd.cli.site import app as site
 from fedrcd.errors import FedrcdError
 
 EXIT_CODES = (
@@ -35,6 +38,8 @@ app = typer.Typer(
 )
 for command in (discover, methods, example, simulate, evaluate, coverage):
     app.command()(command)
+for group in (site, coordinator, keys):
+    app.add_typer(group)
 
 
 def _show_version(wanted: bool) -> None:

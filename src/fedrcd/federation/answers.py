@@ -1,7 +1,7 @@
 """Answers that already came, so that a coordinator that was killed goes on where it stopped.
 
-One small database in the folder of the run, deleted when the run ends: it holds every site's sums in clear. A method asks
-the same questions when it is run again, so answers are kept by the digest of their question.
+One small database in the folder of the run, deleted when the run ends: it holds every site's sums in clear. A method
+asks the same questions when it is run again, so answers are kept by the digest of their question.
 """
 
 from __future__ import annotations

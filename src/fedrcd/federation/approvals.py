@@ -1,7 +1,7 @@
 """Answers that wait for a person: a note per question, and what the person said.
 
-A site that needs approval does not hold the line: it says that it is waiting, and the coordinator asks again later. What
-was approved is the question, by its digest, so it holds for the same question asked again and for nothing else.
+A site that needs approval does not hold the line: it says that it is waiting, and the coordinator asks again later.
+What was approved is the question, by its digest, so it holds for the same question asked again and for nothing else.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Conductor:
         names = ", ".join(map(repr, missing))
         if not self.plan.allow_missing:
             raise ProtocolError(
-                f"{_sites(missing)} missing: {names}; start them and run again, or go on without them by --allow-missing"
+                f"{_sites(missing)} missing: {names}; start them and run again, or go on without by --allow-missing"
             )
         if len(missing) == len(expected):
             raise ProtocolError("no site is there; `fedrcd coordinator status` shows who is")
@@ -92,9 +92,7 @@ class Conductor:
         """The transport over a cohort, in the declared frame or one that is asked for."""
         variables = self.federation.variables
         frame = declared_frame(self.federation)
-        setting = Setting(
-            variables, frame or Frame.identity(len(variables)), cohort_layout(self.federation, cohort)
-        )
+        setting = Setting(variables, frame or Frame.identity(len(variables)), cohort_layout(self.federation, cohort))
         return Deployed(
             setting=setting,
             courier=courier,

@@ -1,8 +1,8 @@
 """The transport of a federation of machines: asks, waits, asks again, checks what comes, adds in the order of the file.
 
 Sites keep no state between questions, so a site that was lost answers its next question like any other. What a run may
-not do is mix: its sites are fixed when it starts, and if one is lost for good the run stops, or, if the operator said so,
-starts anew without it.
+not do is mix: its sites are fixed when it starts, and if one is lost for good the run stops, or, if the operator said
+so, starts anew without it.
 """
 
 from __future__ import annotations
@@ -147,8 +147,7 @@ class Deployed:
 
     def _ask(self, question: Question[Any], sites: Sequence[str]) -> Iterator[tuple[str, Packet | Fault]]:
         requests = {
-            site: Request(self.run, self.traffic.rounds, self.federation, site, self.cohort, question)
-            for site in sites
+            site: Request(self.run, self.traffic.rounds, self.federation, site, self.cohort, question) for site in sites
         }
         return self.courier.deliver(
             {site: pack_request(request) for site, request in requests.items()}, self.patience.deadline

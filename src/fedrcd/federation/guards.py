@@ -10,8 +10,8 @@ tensor                    at least 2 (C(p + 4, 4) - 1) / p rows
 cells                     every level of a column with at most 5 levels, and every combination of levels that the
                           statistic can see (2 columns, 4 for the tensor), is shared by 0 or at least 11 rows
 budget                    all numbers ever released about a block, divided by its columns, are at most half its rows
-maps                      residuals are those of least squares in the moments that come with the question; these stay the
-                          same in a run, and the variables regressed on grow by one at a time
+maps                      residuals are those of least squares in the moments that come with the question; these stay
+                          the same in a run, and the variables regressed on grow by one at a time
 frame                     one for a federation: the declared one, or the first that was used
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 ========================  =============================================================================================
@@ -120,16 +120,14 @@ def check_question(case: Case) -> None:
 
 
 def check_budget(case: Case, block: str, numbers: int, digest: str, version: str) -> None:
-    """Raise `Refused` if one more answer of so many numbers would spend too much; the same answer again costs nothing."""
+    """Raise `Refused` if so many more numbers would be too many; the same answer again costs nothing."""
     spent = spent_numbers(case.history, block)
-    known = any(
-        (entry.digest, entry.version, entry.block) == (digest, version, block) for entry in case.answered
-    )
+    known = any((entry.digest, entry.version, entry.block) == (digest, version, block) for entry in case.answered)
     allowed = case.rules.budget(len(case.rows), case.p)
     if not known and spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
-            f"{spent:,} numbers about block {block!r} were released, {numbers:,} more are asked for, {allowed:,} allowed",
+            f"{spent:,} numbers about block {block!r} were released, {numbers:,} more asked for, of {allowed:,}",
         )
 
 
@@ -251,7 +249,12 @@ def honest_entropy_map(case: Case) -> None:
     true = standardised_residuals(basis.moments, basis.sources)
     u = len(true.variables)
     pairs = question.pairs
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or ((pairs < 0) | (pairs >= u)).any() or (pairs[:, 0] == pairs[:, 1]).any():
+    if (
+        pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or ((pairs < 0) | (pairs >= u)).any()
+        or (pairs[:, 0] == pairs[:, 1]).any()
+    ):
         raise Refused(Refusal.MAP, "the pairs are not pairs of residuals")
     _require_close(question.residuals, true.R)
     _require_close(question.offset, true.offset)

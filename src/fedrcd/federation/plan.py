@@ -154,7 +154,7 @@ def _estimate(content: Mapping[str, Any]) -> Estimate:
         Step(tuple(step["candidates"]), np.array(step["scores"]), step["chosen"], step["margin"])
         for step in content["steps"]
     )
-    marginals = {
+    marginals: dict[str, Any] = {
         name: np.array(value) if isinstance(value, list) else value for name, value in content["marginals"].items()
     }
     return Estimate(

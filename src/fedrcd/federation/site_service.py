@@ -1,4 +1,4 @@
-"""A site of a federation: reads its table, checks its rules, keeps its log, answers. Nothing here knows of a network."""
+"""A site of a federation: reads its table, checks its rules, keeps its log, answers; no word of a network."""
 
 from __future__ import annotations
 
@@ -288,5 +288,3 @@ def open_blocks(federation: Federation, name: str, data: str | os.PathLike[str])
     tables = site_tables(federation, site_entry(federation, name), data)
     opened = [one for table in tables for one in open_tables(table, os.path.basename(data), gaps=True)]
     return [complete_rows(LocalBlock(one.site, one.block, one.names, one.values)) for one in opened]
-
-

@@ -8,6 +8,7 @@ from typing import Any
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
+from flwr.supercore.task_identity import TaskIdentity
 
 from fedrcd.federation.flower.client import SETTINGS
 from fedrcd.federation.flower.client import app as site_app
@@ -26,6 +27,7 @@ class LocalGrid(Grid):
         self._settings: Mapping[int, str] = dict(enumerate(settings, 1))
         self._messages: dict[str, Message] = {}
         self._sent = 0
+        TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1  # else no message can be made
 
     def set_run(self, run: Any) -> None:
         """There are no runs here."""

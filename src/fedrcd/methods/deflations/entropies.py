@@ -69,9 +69,7 @@ class Residuals:
     def question(self, setting: Setting, pairs: IntMatrix, *, singles: bool) -> EntropyQuestion:
         """Ask for the entropy sums of some pair residuals, and of the residuals themselves."""
         rho = self.rho[pairs[:, 0], pairs[:, 1]]
-        return EntropyQuestion(
-            setting.variables, setting.frame, self.R, self.offset, pairs, rho, singles, self.basis
-        )
+        return EntropyQuestion(setting.variables, setting.frame, self.R, self.offset, pairs, rho, singles, self.basis)
 
 
 def standardised_residuals(moments: Gaussian, sources: tuple[int, ...]) -> Residuals:

@@ -1,0 +1,91 @@
+"""Small federations on the disk, for tests."""
+
+from pathlib import Path
+
+import numpy as np
+
+from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
+from fedrcd.data.names import default_names
+from fedrcd.data.read import write_table
+from fedrcd.data.table import Table
+from fedrcd.federation.messages import cohort_layout, federation_digest
+from fedrcd.federation.plan import RunPlan
+from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame, open_blocks
+from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.transport import InProcess, Setting
+from tests.contracts.federations import simulated
+
+NAMES = ("hospital-a", "hospital-b", "hospital-c")
+
+
+class OnDisk:
+    """A federation file, a table and a folder per site."""
+
+    def __init__(self, folder: Path, federation: Federation, tables: dict):
+        self.folder, self.federation = folder, federation
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / "federation.toml"
+        write_federation(self.file, federation)
+        for name, (rows, columns) in tables.items():
+            write_table(self.data(name), Table(rows, columns, name))
+
+    def data(self, name):
+        return self.folder / f"{name}.parquet"
+
+    def state(self, name):
+        return self.folder / "state" / name
+
+    def settings(self, name, **changes):
+        return SiteSettings(
+            name=name, federation=str(self.file), data=str(self.data(name)), state=str(self.state(name)), **changes
+        )
+
+    def service(self, name, **changes):
+        return SiteService(self.settings(name, **changes))
+
+    def settings_files(self, **changes):
+        paths = []
+        for site in self.federation.sites:
+            path = self.state(site.name) / "site.json"
+            self.settings(site.name, **changes).write(path)
+            paths.append(str(path))
+        return paths
+
+    def plan(self, method="fedrcd-s", **changes):
+        out = self.folder / "result"
+        settings = {"run": "r1", "federation": str(self.file), "folder": str(out), "method": method, "by_key": False}
+        return RunPlan(**{**settings, "wait": 0.0, **changes})
+
+    def in_process(self, cohort=None):
+        """The reference: the same rows, the same setting, no machines."""
+        cohort = cohort or [site.name for site in self.federation.sites]
+        blocks = [b for name in cohort for b in open_blocks(self.federation, name, self.data(name))]
+        sites = [TableSite(b.site, b.rows, b.columns, b.block) for b in blocks]
+        frame = declared_frame(self.federation)
+        return InProcess(sites, Setting(self.federation.variables, frame, cohort_layout(self.federation, cohort)))
+
+    @property
+    def digest(self):
+        return federation_digest(self.federation)
+
+
+def frame_of(X, variables):
+    """A declared frame, to one digit."""
+    return {
+        name: VariableFrame(float(f"{X[:, j].mean():.1g}"), float(f"{X[:, j].std():.1g}"), "units")
+        for j, name in enumerate(variables)
+    }
+
+
+def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed=True, keys=None):
+    """Sites with all columns of rows of their own."""
+    _, X = simulated(p, sum(rows), seed)
+    variables = default_names(p)
+    parts = np.split(X, np.cumsum(rows)[:-1])
+    federation = Federation(
+        variables=variables,
+        sites=tuple(SiteEntry(name, variables, (name,), (keys or {}).get(name, "")) for name in names),
+        blocks=tuple(BlockEntry(name, n) for name, n in zip(names, rows, strict=True)),
+        frame=frame_of(X, variables) if framed else {},
+    )
+    return OnDisk(folder, federation, {name: (part, variables) for name, part in zip(names, parts, strict=True)})
