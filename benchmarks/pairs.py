@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -13,6 +14,7 @@ from benchmarks.measure import Row, side_by_side
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.protocol.site import TableSite
 from fedrcd.statistics.frame import propose_frame
+from fedrcd.statistics.grid import ARITHMETIC
 
 
 def run() -> Iterator[Row]:
@@ -22,6 +24,7 @@ def run() -> Iterator[Row]:
     z2 = X * X
     z3 = z2 * X
     question = PairQuestion(names, propose_frame([X]), 4)
+    exact, compact = (replace(question, grid=ARITHMETIC[name]) for name in ("exact", "compact"))
 
     def products() -> None:
         for a, b in ((X, X), (X, z2), (X, z3), (z2, z2)):
@@ -31,15 +34,19 @@ def run() -> Iterator[Row]:
         with threadpool_limits(1, user_api="blas"):
             products()
 
-    bare, bare_one, ours, ours_one, whole = side_by_side(
+    bare, bare_one, ours, ours_one, ours_exact, ours_compact, whole = side_by_side(
         products,
         one_thread_products,
         lambda: TableSite("site", X, names).answer(question),
         lambda: TableSite("site", X, names, threads=1).answer(question),
+        lambda: TableSite("site", X, names).answer(exact),
+        lambda: TableSite("site", X, names).answer(compact),
         lambda: fedrcd.discover(X, "fedrcd-ni"),
     )
     yield Row("pair sums / four bare products, all threads", f"{ours / bare:.2f}", "<= 1.5")
     yield Row("pair sums / four bare products, one thread each", f"{ours_one / bare_one:.2f}", "<= 1.5")
+    yield Row("exact pair sums (21 bits) / float64 pair sums", f"{ours_exact / ours:.2f}", "<= 3")
+    yield Row("compact exact pair sums (11 bits) / float64 pair sums", f"{ours_compact / ours:.2f}", "<= 1.2")
     yield Row("whole fedrcd-ni discovery / four bare products", f"{whole / bare:.2f}", "<= 2.5")
     tracemalloc.start()
     TableSite("site", X, names).answer(question)

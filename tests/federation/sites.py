@@ -13,6 +13,7 @@ from fedrcd.federation.plan import RunPlan
 from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame, open_blocks
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting
+from fedrcd.statistics.grid import ARITHMETIC
 from tests.contracts.federations import simulated
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
@@ -56,13 +57,14 @@ class OnDisk:
         settings = {"run": "r1", "federation": str(self.file), "folder": str(out), "method": method, "by_key": False}
         return RunPlan(**{**settings, "wait": 0.0, **changes})
 
-    def in_process(self, cohort=None):
+    def in_process(self, cohort=None, arithmetic="exact"):
         """The reference: the same rows, the same setting, no machines."""
         cohort = cohort or [site.name for site in self.federation.sites]
         blocks = [b for name in cohort for b in open_blocks(self.federation, name, self.data(name))]
         sites = [TableSite(b.site, b.rows, b.columns, b.block) for b in blocks]
         frame = declared_frame(self.federation)
-        return InProcess(sites, Setting(self.federation.variables, frame, cohort_layout(self.federation, cohort)))
+        layout = cohort_layout(self.federation, cohort)
+        return InProcess(sites, Setting(self.federation.variables, frame, layout, grid=ARITHMETIC[arithmetic]))
 
     @property
     def digest(self):

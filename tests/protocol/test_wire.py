@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from fedrcd.protocol.questions import (
 )
 from fedrcd.protocol.wire import KINDS, MAGIC, from_bytes, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 
@@ -30,6 +33,7 @@ GIVEN = Gaussian(np.zeros(3), np.eye(3))
 R = np.array([[1.0, 0.5, 0.0], [0.0, -0.25, 1.0]])
 QUESTIONS = [
     PairQuestion(NAMES, FRAME, 4),
+    PairQuestion(NAMES, FRAME, 4, grid=Grid()),
     PairQuestion(NAMES, FRAME, 2, R, complete=True),
     PairQuestion(NAMES, FRAME, 3, given=GIVEN),
     TensorQuestion(NAMES, FRAME),
@@ -49,8 +53,9 @@ def rows(seed: int, *, gaps: bool) -> np.ndarray:
 
 def answers(seed: int) -> list[object]:
     plain = [question.answer([rows(seed, gaps=False)]) for question in QUESTIONS[:-1]]
-    gaps = [question.answer([rows(seed, gaps=True)], gaps=True) for question in (QUESTIONS[0], QUESTIONS[3])]
-    return [*plain, *gaps, QUESTIONS[-1].answer([rows(seed, gaps=False)]).site_moments()]
+    exact = [replace(QUESTIONS[k], grid=Grid()).answer([rows(seed, gaps=False)]).coarse() for k in (0, 4)]
+    gaps = [question.answer([rows(seed, gaps=True)], gaps=True) for question in (QUESTIONS[0], QUESTIONS[4])]
+    return [*plain, *exact, *gaps, QUESTIONS[-1].answer([rows(seed, gaps=False)]).site_moments()]
 
 
 LAYOUT = Layout(NAMES, (Holding("one", "x", NAMES[:2], 20), Holding("two", "x", NAMES, 20)))
@@ -75,7 +80,7 @@ def test_what_travels_arrives_bit_for_bit(seed: int) -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    parts = [FRAME, GIVEN, LAYOUT, *LAYOUT.holdings, *QUESTIONS, *answers(1)]
+    parts = [FRAME, GIVEN, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *QUESTIONS, *answers(1)]
     assert {type(value) for value in parts} >= set(KINDS.values())
 
 

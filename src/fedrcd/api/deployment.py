@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fedrcd.api.discovery import Discovery, name_steps
-from fedrcd.api.notes import identifiability, repaired, require_together, scale, scattered, variance_agreement
+from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered, variance_agreement
 from fedrcd.data.federation import Federation
 from fedrcd.federation.conduct import choose_method
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome
 from fedrcd.methods.registry import find
+from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.grid import ARITHMETIC
 
 
 def require_coverage(federation: Federation, method: str) -> None:
@@ -25,6 +27,7 @@ def discovery_of(outcome: Outcome, federation: Federation) -> Discovery:
         *identifiability(estimate, card),
         *scale(estimate, card),
         *repaired(estimate),
+        *clipped(Clipped(*outcome.clipped) if outcome.clipped else None, ARITHMETIC[outcome.arithmetic]),
         *scattered(card, cohort_layout(federation, outcome.sites), fills_gaps=False),
     ]
     return Discovery(

@@ -23,6 +23,7 @@ from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
 from fedrcd.protocol.transport import InProcess, Traffic
+from fedrcd.statistics.grid import ARITHMETIC
 
 Progress = Callable[[Traffic], None]
 
@@ -37,6 +38,7 @@ def discover(
     missing: Literal["complete", "expected", "available"] = "complete",
     missing_codes: Sequence[float] = (),
     trim: float | None = None,
+    arithmetic: Literal["float", "exact", "compact"] = "float",
     stack: bool = False,
     progress: Progress | None = None,
     **options: Any,
@@ -65,6 +67,9 @@ def discover(
     trim : float, optional
         Leave out rows with a value more than this many robust scales from its column's median; 8 removes gross errors.
         Not free: rows of clean but heavy-tailed data are lost too.
+    arithmetic : {"float", "exact", "compact"}
+        Sum in float64; or round values to a fine grid, or to a coarse one in fewer bytes, on which sums are exact to
+        the bit however rows are split.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
     progress : callable, optional
@@ -79,7 +84,7 @@ def discover(
     >>> discover(example_paths()).rounds
     1
     """
-    _require_settings(method, options, within=within, missing=missing, trim=trim, stack=stack)
+    _require_settings(method, options, within=within, missing=missing, trim=trim, arithmetic=arithmetic, stack=stack)
     checked = read_tables(tables, missing_codes, drop)
     variables = _all_variables(checked, variables)
     blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
@@ -87,7 +92,9 @@ def discover(
     card = find(choice.method)
     if card.one_table:
         blocks = _stacked(card, blocks, stack=stack)
-    transport, reason = _embed(blocks, variables, within, trim=trim, missing=missing, progress=progress)
+    transport, reason = _embed(
+        blocks, variables, within, trim=trim, missing=missing, grid=ARITHMETIC[arithmetic], progress=progress
+    )
     require_coverage(card, transport, missing=missing, before=blocks)
     estimate = run(build(card.name, **options).rounds(transport.setting), transport)
     notes = notes_on(estimate, card, transport, blocks, trim=trim)
@@ -193,9 +200,12 @@ def _require_settings(method: object, options: dict[str, Any], **settings: Any) 
         raise ConfigError("method must be a name; several tables go in one list: discover([a, b])")
     if method.endswith((".csv", ".gz", ".tsv", ".parquet")):
         raise ConfigError(f"method must be a name, got {method!r}; several tables go in one list: discover([a, b])")
-    for name, choices in (("within", (*get_args(Within), "auto")), ("missing", get_args(Missing))):
+    known = {"within": (*get_args(Within), "auto"), "missing": get_args(Missing), "arithmetic": tuple(ARITHMETIC)}
+    for name, choices in known.items():
         if settings[name] not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {settings[name]!r}")
+    if settings["missing"] == "expected" and settings["arithmetic"] != "float":
+        raise ConfigError("missing='expected' fills gaps by float64 moments; it needs arithmetic='float'")
     trim = settings["trim"]
     if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
         raise ConfigError(f"trim must be a number above 0, got {trim!r}")
@@ -206,6 +216,6 @@ def _require_settings(method: object, options: dict[str, Any], **settings: Any) 
         return
     for option in options:
         if option not in COMMON_OPTIONS:
-            known = ", ".join(COMMON_OPTIONS)
-            raise ConfigError(f"auto has no option {option!r}; its options: {known}; name a method to set others")
+            common = ", ".join(COMMON_OPTIONS)
+            raise ConfigError(f"auto has no option {option!r}; its options: {common}; name a method to set others")
     build("fedrcd-s", **options)

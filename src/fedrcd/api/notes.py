@@ -23,6 +23,8 @@ from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.grid import Grid
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
@@ -119,6 +121,13 @@ def outliers(site: TableSite, transport: InProcess, rows: int, trim: float | Non
     ]
 
 
+def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
+    """Whether exact sums had to clip values."""
+    if count is None or grid is None or not count.most:
+        return []
+    return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
+
+
 def notes_on(
     estimate: Estimate,
     card: Card,
@@ -134,6 +143,7 @@ def notes_on(
         *standardised_by_sites(card, transport),
         *repaired(estimate),
         *scattered(card, transport.setting.layout, fills_gaps=transport.setting.fills_gaps),
+        *clipped(transport.traffic.clipped, transport.setting.grid),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
         assert isinstance(site, TableSite)

@@ -68,6 +68,7 @@ def run(
     option: Annotated[
         list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
     ] = None,
+    arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Go on without sites that are missing, instead of stopping.")
     ] = False,
@@ -97,6 +98,7 @@ def run(
             folder=str(out.resolve()),
             method=method,
             options={"weights": weights, "penalty": penalty, **parse_options(option or [])},
+            arithmetic=arithmetic,
             allow_missing=allow_missing,
             by_key=not coordinator.insecure,
             wait=wait,

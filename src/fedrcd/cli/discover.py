@@ -14,7 +14,7 @@ from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
 
-FLAGS = {"drop", "method", "missing", "penalty", "stack", "trim", "weights", "within"}
+FLAGS = {"arithmetic", "drop", "method", "missing", "penalty", "stack", "trim", "weights", "within"}
 """Options of the method that have a flag of their own."""
 
 WRITERS = {
@@ -51,6 +51,7 @@ def discover(
     missing_code: Annotated[
         list[float] | None, typer.Option(help="A value that stands for a missing one; may be repeated.")
     ] = None,
+    arithmetic: Annotated[str, typer.Option(help="How sums are taken: float, exact or compact.")] = "float",
     stack: Annotated[bool, typer.Option(help="Let a method for one table stack several.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -73,6 +74,7 @@ def discover(
             missing=missing,  # type: ignore[arg-type]
             missing_codes=missing_code or (),
             trim=trim,
+            arithmetic=arithmetic,  # type: ignore[arg-type]
             stack=stack,
             progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
             weights=weights,

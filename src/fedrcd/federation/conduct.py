@@ -22,6 +22,7 @@ from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
 
 SECONDS_PER_ROUND = 5.0
 """About what a round takes between machines; `auto` avoids rounds by it."""
@@ -92,7 +93,12 @@ class Conductor:
         """The transport over a cohort, in the declared frame or one that is asked for."""
         variables = self.federation.variables
         frame = declared_frame(self.federation)
-        setting = Setting(variables, frame or Frame.identity(len(variables)), cohort_layout(self.federation, cohort))
+        setting = Setting(
+            variables,
+            frame or Frame.identity(len(variables)),
+            cohort_layout(self.federation, cohort),
+            grid=ARITHMETIC[self.plan.arithmetic],
+        )
         return Deployed(
             setting=setting,
             courier=courier,
@@ -123,6 +129,7 @@ class Conductor:
         ).write(self.plan.folder)
 
     def _outcome(self, choice: Choice, estimate: Estimate, transport: Deployed) -> Outcome:
+        clipped = transport.traffic.clipped
         return Outcome(
             run=self.plan.run,
             method=choice.method,
@@ -134,6 +141,8 @@ class Conductor:
             missing=tuple(site.name for site in self.federation.sites if site.name not in transport.cohort),
             rounds=transport.traffic.rounds,
             bytes_sent=transport.traffic.bytes_sent,
+            arithmetic=self.plan.arithmetic,
+            clipped=None if clipped is None else (clipped.least, clipped.most),
             seconds=tuple(transport.seconds),
             warnings=tuple(self.warnings),
         )

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from fedrcd.errors import FedrcdError, ProtocolError, StatisticError
+from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.federation.answers import Answers
-from fedrcd.federation.fitting import require_fit
+from fedrcd.federation.fitting import fits
 from fedrcd.federation.messages import Reply, Request, pack_request, question_digest, unpack_reply
 from fedrcd.federation.refusals import TEMPORARY, WORDS, Refusal
 from fedrcd.protocol.questions import Question, S
-from fedrcd.protocol.transport import BYTES_PER_NUMBER, Setting, Traffic
+from fedrcd.protocol.transport import Setting, Traffic, require_usable
 from fedrcd.protocol.wire import Packet
 
 
@@ -107,12 +107,13 @@ class Deployed:
             for label, sums in replies[site].blocks:
                 if sums is None:
                     continue
-                self.traffic.bytes_sent += BYTES_PER_NUMBER * sums.numbers
+                self.traffic.count(sums)
                 if self.recorder:
                     self.recorder(site, label, question, sums)
                 pooled = sums if pooled is None else pooled + sums
         if pooled is None:
             raise ProtocolError("no site can answer: none holds all columns of complete rows")
+        self.traffic.note_clipped(pooled)
         answer: S = pooled
         return answer
 
@@ -171,18 +172,11 @@ class Deployed:
         if before is not None and before != reply.version:
             raise SiteLost(site, "changed its rows during the run; start a new one")
         for _, sums in reply.blocks:
+            if sums is not None and not fits(question, sums):
+                raise SiteLost(site, "sent sums that are not of the kind or the size that was asked for")
             if sums is not None:
-                self._require_sound(question, site, sums)
+                require_usable(sums, question, site)
         return reply
-
-    def _require_sound(self, question: Question[Any], site: str, sums: Any) -> None:
-        try:
-            require_fit(question, sums)
-            sums.check(question.variables)
-        except StatisticError as problem:
-            raise StatisticError(
-                f"the sums of {site} cannot be used: {problem}; look for extreme values there"
-            ) from None
 
     def _give_up_or_retry(self, site: str, came: Reply | Fault, tries: int) -> None:
         """Raise if another try is no use, or there were enough."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedrcd.errors import StatisticError
 from fedrcd.protocol.questions import EntropyQuestion, PairQuestion, Question, SiteMomentsQuestion, TensorQuestion
 from fedrcd.statistics.entropy_sums import EntropySums
+from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.pair_sums import POWERS, PairSums
 from fedrcd.statistics.site_moments import SiteMoments
 from fedrcd.statistics.tensor_sums import TensorSums
 
 
-def require_fit(question: Question[Any], sums: Any) -> None:
-    """Raise `StatisticError` unless the sums are of the kind and the size that were asked for."""
-    if not _fits(question, sums):
-        raise StatisticError("they are not of the kind or the size that was asked for")
+def fits(question: Question[Any], sums: Any) -> bool:
+    """Whether sums are of the kind and the size that were asked for."""
+    if isinstance(sums, ExactSums):
+        on_grid = sums.grid == getattr(question, "grid", None)
+        return on_grid and _fits(question, sums.low) and _fits(question, sums.high)
+    return getattr(question, "grid", None) is None and _fits(question, sums)
 
 
 def _fits(question: Question[Any], sums: Any) -> bool:

@@ -12,7 +12,8 @@ cells                     every level of a column with at most 5 levels, and eve
 budget                    all numbers ever released about a block, divided by its columns, are at most half its rows
 maps                      residuals are those of least squares in the moments that come with the question; these stay
                           the same in a run, and the variables regressed on grow by one at a time
-frame                     one for a federation: the declared one, or the first that was used
+frame                     one for a federation: the declared one, or the first that was used; values are clipped and
+                          rounded on one of the known grids, or never
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 ========================  =============================================================================================
 
@@ -43,7 +44,9 @@ from fedrcd.protocol.questions import (
     residual_map,
 )
 from fedrcd.protocol.wire import to_bytes
+from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.typing import Matrix
 
 CLOSE = 1e-6
@@ -141,6 +144,12 @@ def spent_numbers(history: Sequence[Entry], block: str) -> int:
     return sum(distinct.values())
 
 
+def numbers_in(sums: Any) -> int:
+    """How many numbers about rows an answer tells; an exact one is a single number, however many bytes it takes."""
+    counted = sums.low if isinstance(sums, ExactSums) else sums
+    return int(counted.numbers)
+
+
 def digest_of(value: Any) -> str:
     """A short digest of a value of the wire form; empty for None."""
     return "" if value is None else hashlib.sha256(to_bytes(value)).hexdigest()[:32]
@@ -172,6 +181,16 @@ def one_frame(case: Case) -> None:
     used = {entry.frame for entry in case.answered} - {"", digest_of(Frame.identity(len(case.variables)))}
     if used and digest not in used:
         raise Refused(Refusal.FRAME)
+
+
+def known_grid(case: Case) -> None:
+    """Refuse grids of one's own, and float64 sums once there were clipped ones: the difference is the clipped rows."""
+    grid = case.question.grid  # type: ignore[attr-defined]
+    if grid not in ARITHMETIC.values():
+        raise Refused(Refusal.FRAME, "the grid is none of the known ones")
+    used = {entry.clips for entry in case.answered} - {None}
+    if used and (grid is not None) not in used:
+        raise Refused(Refusal.FRAME, "sums were released on a grid and are now asked for without, or the reverse")
 
 
 def frame_or_none(case: Case) -> None:
@@ -300,8 +319,8 @@ def _grows_by_one(case: Case, basis: Basis) -> None:
 COMMON: tuple[Check, ...] = (no_filling, enough_rows)
 
 KINDS: dict[type[Any], tuple[Check, ...]] = {
-    PairQuestion: (*COMMON, one_frame, pairs_of_levels, honest_pair_map),
-    TensorQuestion: (*COMMON, one_frame, enough_rows_for_tensor, quadruples_of_levels),
+    PairQuestion: (*COMMON, one_frame, known_grid, pairs_of_levels, honest_pair_map),
+    TensorQuestion: (*COMMON, one_frame, known_grid, enough_rows_for_tensor, quadruples_of_levels),
     EntropyQuestion: (*COMMON, one_frame, pairs_of_levels, honest_entropy_map),
     SiteMomentsQuestion: (*COMMON, frame_or_none, pairs_of_levels),
 }

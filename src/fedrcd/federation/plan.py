@@ -17,6 +17,7 @@ import numpy as np
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.deployed import Patience
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
+from fedrcd.statistics.grid import ARITHMETIC
 
 PLAN, STATUS, OUTCOME, ANSWERS = "run.json", "status.json", "outcome.json", "answers.sqlite"
 
@@ -35,6 +36,8 @@ class RunPlan:
         Where status, recorded answers and outcome are kept.
     method, options
         What to run.
+    arithmetic : {"exact", "compact", "float"}
+        How sums are taken; exact ones have the same bits on any machine.
     allow_missing : bool
         Go on without sites that are missing, instead of stopping.
     by_key : bool
@@ -50,6 +53,7 @@ class RunPlan:
     folder: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    arithmetic: str = "exact"
     allow_missing: bool = False
     by_key: bool = True
     wait: float = 60.0
@@ -58,10 +62,13 @@ class RunPlan:
     def __post_init__(self) -> None:
         if not (self.wait >= 0 and self.patience.deadline > 0 and self.patience.retries >= 0):
             raise ConfigError("wait and retries must be at least 0, the deadline above 0 seconds")
+        if self.arithmetic not in ARITHMETIC:
+            raise ConfigError(f"arithmetic must be one of {', '.join(ARITHMETIC)}, got {self.arithmetic!r}")
 
     def same_as(self, other: RunPlan) -> bool:
         """Whether another run asks the same, so that its answers can be used."""
-        return (self.federation, self.method, self.options) == (other.federation, other.method, other.options)
+        mine, others = ((plan.federation, plan.method, dict(plan.options), plan.arithmetic) for plan in (self, other))
+        return mine == others
 
     def write(self) -> None:
         """Write it into the folder of the run."""
@@ -104,7 +111,8 @@ class Status:
 class Outcome:
     """What came of a run: the estimate, what it cost, and who took part.
 
-    `seconds` is per round, as the coordinator saw it.
+    `clipped` is how many values exact sums had to clip, at least and at most. `seconds` is per round, as the coordinator
+    saw it.
     """
 
     run: str
@@ -117,6 +125,8 @@ class Outcome:
     missing: tuple[str, ...]
     rounds: int
     bytes_sent: int
+    arithmetic: str
+    clipped: tuple[int, int] | None
     seconds: tuple[float, ...]
     warnings: tuple[str, ...]
 

@@ -9,6 +9,7 @@ from typing import Any
 from fedrcd.data.federation import Federation
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.conduct import choose_method
+from fedrcd.federation.guards import numbers_in
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.federation.words import describe
@@ -19,6 +20,7 @@ from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.frame import Frame, propose_frame
+from fedrcd.statistics.grid import ARITHMETIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Rehearsal:
         """The sum of the site's own answers."""
         answers: list[Any] = [site.answer(question, self.setting.layout) for site in self.sites]
         answers = [answer for answer in answers if answer is not None]
-        self.releases.append(Release(describe(question), sum(answer.numbers for answer in answers)))
+        self.releases.append(Release(describe(question), sum(map(numbers_in, answers))))
         if not answers:
             raise FedrcdError("this site has nothing to say to the question")
         pooled = answers[0]
@@ -64,7 +66,9 @@ def rehearse(federation: Federation, method: str, blocks: Sequence[LocalBlock]) 
     if frame is None:
         frame = propose_frame([block.rows for block in blocks], held) if _holds_all(blocks, variables) else None
     site = blocks[0].site
-    setting = Setting(variables, frame or Frame.identity(len(variables)), cohort_layout(federation, [site]))
+    setting = Setting(
+        variables, frame or Frame.identity(len(variables)), cohort_layout(federation, [site]), grid=ARITHMETIC["exact"]
+    )
     sites = [TableSite(block.site, block.rows, block.columns, block.block) for block in blocks]
     rehearsal = Rehearsal(sites, setting)
     try:

@@ -30,7 +30,8 @@ class Entry:
 
     `digest` identifies the question, `version` the rows as they were; `frame` and `basis` are digests of the frame and
     of the moments behind a residual map, `sources` the variables regressed on, if any. `outcome` is "answered", or the
-    code of a refusal, with `detail` for people at the site.
+    code of a refusal, with `detail` for people at the site. `clips` says whether values were clipped on a grid, where
+    the question leaves a choice.
     """
 
     time: str
@@ -46,6 +47,7 @@ class Entry:
     variables: int = 0
     version: str = ""
     frame: str = ""
+    clips: bool | None = None
     basis: str = ""
     sources: tuple[int, ...] | None = None
     detail: str = ""

@@ -20,7 +20,7 @@ from fedrcd.data.labelled import open_tables
 from fedrcd.data.site_tables import site_tables
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
 from fedrcd.federation.approvals import Approvals, Pending
-from fedrcd.federation.guards import Case, Rules, check_budget, check_question, digest_of
+from fedrcd.federation.guards import Case, Rules, check_budget, check_question, digest_of, numbers_in
 from fedrcd.federation.messages import (
     Reply,
     Request,
@@ -178,17 +178,19 @@ class SiteService:
         site = TableSite(block.site, block.rows, block.columns, block.block)
         sums = site.answer(question, layout)
         assert sums is not None  # it has a share
-        check_budget(case, block.block, sums.numbers, request.digest, version)
+        numbers = numbers_in(sums)
+        check_budget(case, block.block, numbers, request.digest, version)
         basis = getattr(question, "basis", None)
         entry = self._entry(
             request,
             ANSWERED,
             block=block.block,
-            numbers=sums.numbers,
+            numbers=numbers,
             rows=len(block.rows),
             variables=len(block.columns),
             version=version,
             frame=digest_of(question.frame),
+            clips=question.grid is not None if hasattr(question, "grid") else None,
             basis=digest_of(basis.moments) if basis else "",
             sources=basis.sources if basis else None,
         )

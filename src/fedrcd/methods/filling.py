@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedrcd.errors import DataError
-from fedrcd.protocol.questions import ExpectationQuestion, PairQuestion, Rounds, ask
+from fedrcd.protocol.questions import ExpectationQuestion, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
@@ -42,7 +42,7 @@ def ask_moments(setting: Setting) -> Rounds[Gaussian]:
 
 def _start(setting: Setting) -> Rounds[Gaussian]:
     """Moments of the values that are there, pair by pair."""
-    sums = yield from ask(PairQuestion(setting.variables, setting.frame, 2))
+    sums = yield from ask(setting.pairs(2))
     lacking = np.argwhere(sums.count < 2)
     if len(lacking):
         names = [setting.variables[k] for k in lacking[0]]

@@ -14,6 +14,7 @@ from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.frame import Frame, propose_frame, robust_frame
+from fedrcd.statistics.grid import Grid
 from fedrcd.typing import Matrix
 
 Missing = Literal["complete", "expected", "available"]
@@ -62,6 +63,8 @@ def embed_blocks(
     trim: float | None = None,
     within: Within = "none",
     missing: Missing = "complete",
+    frame: Frame | None = None,
+    grid: Grid | None = None,
     progress: Callable[[Traffic], None] | None = None,
 ) -> InProcess:
     """A transport over blocks whose columns may differ, in a frame proposed from their rows.
@@ -78,6 +81,10 @@ def embed_blocks(
         Whether every site expresses its rows by its own means, or means and standard deviations, before summing.
     missing : {"complete", "expected", "available"}
         Leave out rows with a missing value; or fill gaps by pooled moments; or leave out only the values.
+    frame : Frame, optional
+        The public frame; without, one is proposed from the rows.
+    grid : Grid, optional
+        The grid on which sums are exact.
     progress : callable, optional
         Called with the traffic so far after each site's answer.
     """
@@ -95,7 +102,11 @@ def embed_blocks(
         for block, frame in zip(blocks, own, strict=True)
     ]
     setting = Setting(
-        variables, propose_frame(expressed, held), _layout(blocks, variables), fills_gaps=missing == "expected"
+        variables,
+        propose_frame(expressed, held, tails=grid is not None) if frame is None else frame,
+        _layout(blocks, variables),
+        fills_gaps=missing == "expected",
+        grid=grid,
     )
     return InProcess(sites, setting, progress)
 

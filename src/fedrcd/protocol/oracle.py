@@ -9,13 +9,13 @@ then is the method's own limit, not sampling error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
-from fedrcd.protocol.transport import BYTES_PER_NUMBER, Setting, Traffic
+from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power
@@ -50,8 +50,8 @@ class Oracle:
                 f"the population oracle knows cumulants only and cannot answer a {type(question).__name__}"
             )
         self.traffic.rounds += 1
-        self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
-        return answer
+        self.traffic.count(answer)
+        return cast("S", answer)
 
     def _pair_sums(self, question: PairQuestion) -> PairSums:
         A = self._mixing_in_frame(question.variables, question.frame)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from fedrcd.errors import ProtocolError
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
+from fedrcd.statistics.exact_sums import ExactSums, exact_pair_sums, exact_tensor_sums
 from fedrcd.statistics.expectation import (
     ExpectedMoments,
     Gaussian,
@@ -24,6 +25,7 @@ from fedrcd.statistics.expectation import (
     expected_tensor_sums,
 )
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.pair_sums import PairSums, pair_sums, pair_sums_with_gaps
 from fedrcd.statistics.site_moments import PowerSums, SiteMoments, power_sums
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums, tensor_sums_with_gaps
@@ -70,7 +72,7 @@ class Question(Protocol[S]):
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> Any:
         """Sums over rows that arrive in blocks, in the frame; with `gaps` missing values are NaN.
 
-        What leaves a site is the answer of its share, `finish`ed.
+        Blocks may be overwritten. What leaves a site is the answer of its share, `finish`ed.
         """
         ...
 
@@ -90,9 +92,9 @@ Rounds: TypeAlias = Generator[Question[Any], Any, R_co]
 
 
 def ask(question: Question[S]) -> Rounds[S]:
-    """Yield one question and return its pooled answer, with its type."""
-    answer: S = yield question
-    return answer
+    """Yield one question and return its pooled answer, with its type; exact sums are read as float64."""
+    answer: Any = yield question
+    return cast("S", answer.floats() if isinstance(answer, ExactSums) else answer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,10 +122,12 @@ class PairQuestion:
     complete: bool = False
     given: Gaussian | None = None
     """Moments by which gaps are filled; without, rows count for the pairs they have."""
+    grid: Grid | None = None
+    """The grid on which sums are exact; without, they are float64."""
     basis: Basis | None = None
     """Where the residual map comes from."""
 
-    def share(self, layout: Layout | None, holding: int) -> Share[PairSums] | None:
+    def share(self, layout: Layout | None, holding: int) -> Share[Any] | None:
         """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
         if self.given is not None:
             return Share(self, _unchanged, fills=True)
@@ -134,12 +138,15 @@ class PairQuestion:
             return None
         chosen = np.flatnonzero(layout.held()[holding]).tolist()
         part = replace(self, variables=layout.holdings[holding].ordered(self.variables), frame=self.frame.keep(chosen))
-        return Share(part, lambda sums: sums.spread(chosen, len(self.variables), owned))
+        return Share(part, _arrangement(lambda sums: sums.spread(chosen, len(self.variables), owned)))
 
-    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> PairSums:
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> PairSums | ExactSums:
         """Pair sums of the rows."""
         if self.given is not None:
             return expected_pair_sums(blocks, self.given, self.order)
+        if self.grid is not None:
+            p = len(self.variables)
+            return exact_pair_sums(blocks, p, self.order, self.grid, residuals=self.residuals, gaps=gaps)
         if self.residuals is None:
             kernel = pair_sums_with_gaps if gaps else pair_sums
             return kernel(blocks, len(self.variables), self.order)
@@ -155,8 +162,10 @@ class TensorQuestion:
     frame: Frame
     given: Gaussian | None = None
     """Moments by which gaps are filled."""
+    grid: Grid | None = None
+    """The grid on which sums are exact; without, they are float64."""
 
-    def share(self, layout: Layout | None, holding: int) -> Share[TensorSums] | None:
+    def share(self, layout: Layout | None, holding: int) -> Share[Any] | None:
         """The combinations of four that no earlier site of the block holds."""
         if self.given is not None:
             return Share(self, _unchanged, fills=True)
@@ -166,13 +175,15 @@ class TensorQuestion:
         if not owned.any():
             return None
         chosen = np.flatnonzero(layout.held()[holding]).tolist()
-        part = TensorQuestion(layout.holdings[holding].ordered(self.variables), self.frame.keep(chosen))
-        return Share(part, lambda sums: sums.spread(chosen, len(self.variables), owned))
+        part = replace(self, variables=layout.holdings[holding].ordered(self.variables), frame=self.frame.keep(chosen))
+        return Share(part, _arrangement(lambda sums: sums.spread(chosen, len(self.variables), owned)))
 
-    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> TensorSums:
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> TensorSums | ExactSums:
         """Tensor sums of the rows."""
         if self.given is not None:
             return expected_tensor_sums(blocks, self.given)
+        if self.grid is not None:
+            return exact_tensor_sums(blocks, len(self.variables), self.grid, gaps=gaps)
         kernel = tensor_sums_with_gaps if gaps else tensor_sums
         return kernel(blocks, len(self.variables))
 
@@ -244,8 +255,14 @@ class SiteMomentsQuestion:
         return power_sums(blocks, len(self.variables))
 
 
-def _unchanged(sums: S) -> S:
-    return sums
+def _unchanged(sums: Any) -> Any:
+    """Sums as they leave a site."""
+    return sums.coarse() if isinstance(sums, ExactSums) else sums
+
+
+def _arrangement(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The change of ordinary sums, for ordinary and exact ones."""
+    return lambda sums: _unchanged(sums.arranged(change) if isinstance(sums, ExactSums) else change(sums))
 
 
 def _whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.questions import Basis, PairQuestion, Question, S, Sums, TensorQuestion
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid, rounded_map
+from fedrcd.typing import Matrix
 
 BYTES_PER_NUMBER = 8
 
@@ -23,6 +26,17 @@ class Traffic:
     rounds: int = 0
     bytes_sent: int = 0
     """Bytes of all answers of all sites, in numbers of 8 bytes."""
+    clipped: Clipped | None = None
+    """Values that the first exact sums had to clip; None while sums are float64."""
+
+    def count(self, answer: Sums) -> None:
+        """Count what one site sent."""
+        self.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+
+    def note_clipped(self, pooled: object) -> None:
+        """Remember what the first exact sums clipped: later rounds are over the same rows."""
+        if self.clipped is None and isinstance(pooled, ExactSums):
+            self.clipped = pooled.clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,21 @@ class Setting:
     """Whether gaps are filled by pooled moments, which methods ask for first."""
     given: Gaussian | None = None
     """Those moments, once they are known."""
+    grid: Grid | None = None
+    """The grid on which pair and tensor sums are exact; without, they are float64."""
+
+    def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
+        """Asks for pair sums of all variables."""
+        return PairQuestion(self.variables, self.frame, order, complete=complete, given=self.given, grid=self.grid)
+
+    def residual_pairs(self, order: int, R: Matrix, basis: Basis | None = None) -> PairQuestion:
+        """Asks for pair sums of residuals R z, which come from a basis; exact sums need R on a grid, too."""
+        on_grid = R if self.grid is None else rounded_map(R)
+        return PairQuestion(self.variables, self.frame, order, on_grid, grid=self.grid, basis=basis)
+
+    def tensor(self) -> TensorQuestion:
+        """Asks for tensor sums of all variables."""
+        return TensorQuestion(self.variables, self.frame, self.given, self.grid)
 
 
 class Transport(Protocol):
@@ -55,6 +84,14 @@ class Transport(Protocol):
     def pool(self, question: Question[S]) -> S:
         """The sum of all sites' answers."""
         ...
+
+
+def require_usable(answer: Sums, question: Question[Any], site: str) -> None:
+    """Raise `StatisticError`, with the site's name, if what it answered cannot be added."""
+    try:
+        answer.check(question.variables)
+    except StatisticError as problem:
+        raise StatisticError(f"the sums of {site} cannot be used: {problem}; look for extreme values there") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +113,12 @@ class InProcess:
             answer = site.answer(question, self.setting.layout)
             if answer is None:
                 continue
-            try:
-                answer.check(question.variables)
-            except StatisticError as problem:
-                raise StatisticError(
-                    f"the sums of {site.name} cannot be used: {problem}; look for extreme values there"
-                ) from None
-            self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+            require_usable(answer, question, site.name)
+            self.traffic.count(answer)
             pooled = answer if pooled is None else pooled + answer
             if self.progress:
                 self.progress(self.traffic)
         if pooled is None:
             raise ProtocolError("no site can answer: none holds all columns of complete rows")
+        self.traffic.note_clipped(pooled)
         return pooled

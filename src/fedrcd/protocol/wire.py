@@ -30,8 +30,10 @@ from fedrcd.protocol.questions import (
 )
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.entropy_sums import EntropySums
+from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.site_moments import SiteMoments
 from fedrcd.statistics.tensor_sums import TensorSums
@@ -47,6 +49,9 @@ KINDS: dict[str, type[Any]] = {
     "entropy-question/1": EntropyQuestion,
     "expectation-question/1": ExpectationQuestion,
     "site-moments-question/1": SiteMomentsQuestion,
+    "grid/1": Grid,
+    "clipped/1": Clipped,
+    "exact-sums/1": ExactSums,
     "pair-sums/1": PairSums,
     "tensor-sums/1": TensorSums,
     "entropy-sums/1": EntropySums,
@@ -56,8 +61,13 @@ KINDS: dict[str, type[Any]] = {
 """What may travel, by its tag; a change of fields or meaning needs a new number."""
 
 MAGIC = b"fedrcd-wire/1\n"
-DTYPES = {"i8": np.dtype("<i8"), "f8": np.dtype("<f8"), "b1": np.dtype("?")}
-"""Types of numbers that may travel, kept to the last bit."""
+DTYPES: dict[str, np.dtype[Any]] = {
+    "i8": np.dtype("<i8"),
+    "i1": np.dtype("i1"),
+    "f8": np.dtype("<f8"),
+    "b1": np.dtype("?"),
+}
+"""Types of numbers that may travel, kept to the last bit; whole numbers that fit travel as one byte."""
 
 LONGEST_HEADER = 2**26
 
@@ -90,9 +100,10 @@ def unpack(packet: Packet, wanted: type[T] | tuple[type[T], ...]) -> T:
 def to_bytes(value: Any) -> bytes:
     """The canonical bytes of a value of a listed kind."""
     packet = pack(value)
-    shapes = [[_dtype_name(array.dtype), list(array.shape)] for array in packet.arrays]
+    arrays = [_narrow(array) for array in packet.arrays]
+    shapes = [[_dtype_name(array.dtype), list(array.shape)] for array in arrays]
     text = json.dumps([packet.header, shapes], sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
-    bodies = [np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes() for array in packet.arrays]
+    bodies = [np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays]
     return b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *bodies])
 
 
@@ -114,11 +125,19 @@ def from_bytes(data: bytes, wanted: type[T] | tuple[type[T], ...]) -> T:
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if min(shape, default=0) < 0 or at + size > len(data):
             raise ProtocolError("the message is cut short")
-        arrays.append(np.frombuffer(data, dtype, size // dtype.itemsize, at).reshape(shape))
+        array = np.frombuffer(data, dtype, size // dtype.itemsize, at).reshape(shape)
+        arrays.append(array.astype(np.int64) if dtype.kind == "i" else array)
         at += size
     if at != len(data):
         raise ProtocolError("the message is longer than its header says")
     return unpack(Packet(header, tuple(arrays)), wanted)
+
+
+def _narrow(array: Array) -> Array:
+    """Whole numbers in one byte each, if all fit."""
+    if array.dtype.kind != "i" or not -128 <= array.min(initial=0) <= array.max(initial=0) < 128:
+        return array
+    return array.astype(np.int8)
 
 
 def _tag(kind: type[Any]) -> str | None:

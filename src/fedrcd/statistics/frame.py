@@ -22,6 +22,9 @@ from fedrcd.typing import Matrix, Vector
 SAMPLED_ROWS = 8192
 """How many rows of a table `propose_frame` looks at."""
 
+WIDEST = 16
+"""Robust scales that a proposed scale is at most."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
@@ -55,14 +58,22 @@ class Frame:
         return np.divide(z, self.scale, out=z)
 
 
-def propose_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None) -> Frame:
+def propose_frame(
+    tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None, *, tails: bool = False
+) -> Frame:
     """A frame for tables that lie in one process, from evenly spaced rows of each.
 
     Evenly spaced rather than first rows: tables are often sorted. Scales are rounded to powers of two, so that
     expressing a value in the frame rounds once, not twice. `held` is as in `robust_frame`.
+
+    With `tails` scales are standard deviations, for sums that clip: a cubed Gaussian has values 200 robust scales out.
+    But at most `WIDEST` robust scales, so that one gross error does not leave all other rows without digits.
     """
-    exact = robust_frame([rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables], held)
-    return Frame(exact.centre, np.exp2(np.round(np.log2(exact.scale))))
+    sampled = [rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables]
+    centre, scale, deviation = _summaries(sampled, held)
+    if tails:
+        scale = np.clip(deviation, scale, WIDEST * scale)
+    return Frame(centre, np.exp2(np.round(np.log2(scale))))
 
 
 def robust_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None) -> Frame:
@@ -70,6 +81,12 @@ def robust_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None 
 
     `held` says which variables the columns of each table are, if not all. Missing values, NaN, are passed over.
     """
+    centre, scale, _ = _summaries(tables, held)
+    return Frame(centre, scale)
+
+
+def _summaries(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None) -> Matrix:
+    """Median, robust scale and standard deviation of every variable over all tables, shape (3, p)."""
     if held is None:
         held = [range(rows.shape[1]) for rows in tables]
     p = 1 + max(max(columns) for columns in held)
@@ -77,15 +94,20 @@ def robust_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None 
     for rows, columns in zip(tables, held, strict=True):
         for j, values in zip(columns, rows.T, strict=True):
             gathered[j].append(values)
-    return Frame(*np.array([_robust(np.concatenate(parts)) for parts in gathered]).T)
+    return np.array([_summary(np.concatenate(parts)) for parts in gathered]).T
 
 
-def _robust(values: Vector) -> tuple[float, float]:
-    """Median and robust scale of one variable."""
+def _summary(values: Vector) -> tuple[float, float, float]:
+    """Median, robust scale and standard deviation of one variable."""
     observed = values[~np.isnan(values)]
     if len(observed) == 0:
-        return 0.0, 1.0
+        return 0.0, 1.0, 1.0
     low, centre, high = np.quantile(observed, [0.25, 0.5, 0.75])
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = (high - low) / 1.349 or observed.std()  # more than half of the rows may share one value
-    return float(centre), float(spread) if 0 < spread < np.inf else 1.0
+        deviation = observed.std()
+        spread = (high - low) / 1.349 or deviation  # more than half of the rows may share one value
+    return float(centre), _positive(spread), _positive(deviation)
+
+
+def _positive(scale: float) -> float:
+    return float(scale) if 0 < scale < np.inf else 1.0

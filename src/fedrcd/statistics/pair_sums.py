@@ -78,8 +78,8 @@ class PairSums:
         count[place] = np.where(mine, self.count, 0)
         sums = {}
         for power, values in self.sums.items():
-            sums[power] = np.zeros((p, p))
-            sums[power][place] = np.where(mine, values, 0.0)
+            sums[power] = np.zeros((p, p), values.dtype)
+            sums[power][place] = np.where(mine, values, 0)
         return PairSums(self.order, count, sums)
 
     def __add__(self, other: Self) -> Self:

@@ -9,7 +9,7 @@ tensor needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -18,9 +18,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.statistics.limbs import LIMB, split
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import is_moment_matrix
-from fedrcd.typing import BoolMatrix, Matrix, Vector
+from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 COLUMNS_AT_ONCE = 60
 """Left-hand columns that one product takes at least: products with very few columns are slow."""
@@ -62,9 +63,9 @@ class TensorSums:
         small, large = pair_index(self.p + 1), pair_index(p + 1)
         pairs = large.number[inner[small.first], inner[small.second]]
         place = np.ix_(pairs, pairs)
-        moments, counts = np.zeros(owned.shape), np.zeros(owned.shape)
-        moments[place] = np.where(owned[place], self.moments(), 0.0)
-        counts[place] = np.where(owned[place], _matrix(self.p, self.counted()), 0.0)
+        moments, counts = np.zeros(owned.shape, self.packed.dtype), np.zeros(owned.shape, self.packed.dtype)
+        moments[place] = np.where(owned[place], self.moments(), 0)
+        counts[place] = np.where(owned[place], _matrix(self.p, self.counted()), 0)
         packed = _packed(p, moments)
         return TensorSums(p, packed, _packed(p, counts))
 
@@ -137,7 +138,7 @@ class TensorSums:
 def _matrix(p: int, packed: Vector) -> Matrix:
     """Packed entries as a symmetric matrix over pairs of (1, z)."""
     index = pair_index(p + 1)
-    matrix = np.empty((index.size, index.size))
+    matrix = np.empty((index.size, index.size), packed.dtype)
     number = index.number
     for block in _blocks(p):
         values = packed[block.place].reshape(block.second + 1, -1)
@@ -198,25 +199,71 @@ def tensor_sums_with_gaps(blocks: Iterable[Matrix], p: int) -> TensorSums:
 
 def tensor_sums(blocks: Iterable[Matrix], p: int) -> TensorSums:
     """Tensor sums of complete rows that arrive in blocks of shape (n, p), in the frame."""
-    index, groups = pair_index(p + 1), _groups(p)
-    totals = [np.zeros((group.columns, index.size - group.right)) for group in groups]
+    groups = _groups(p)
+    totals = _totals(p)
     work = _Work.allocate(p)
+    for z, products in _row_products(blocks, p, work):
+        left = work.left[:, : z.shape[1]]
+        for group, total in zip(groups, totals, strict=True):
+            at = 0
+            for b in group.seconds:
+                np.multiply(z[: b + 1], z[b], out=left[at : at + b + 1])
+                at += b + 1
+            product = work.product[: total.size].reshape(total.shape)
+            total += np.matmul(left[:at], products[group.right :].T, out=product)
+    return TensorSums(p, _pack(p, groups, totals))
+
+
+def tensor_limb_sums(blocks: Iterable[Matrix], p: int) -> list[tuple[Vector, int]]:
+    """Packed sums of whole rows of at most 20 bits, as limbs: parts (values, k), multiples of 2^(20 k), to be added.
+
+    Products of two values are split into two limbs u + v; with w = u + v / 2^20, three sums of products give all four:
+    the mixed ones are those of w w' less those of u u' and v v'. At most `limbs.ROWS_PER_SUM` rows.
+    """
+    groups = _groups(p)
+    totals = [_totals(p) for _ in range(3)]
+    work = _Work.allocate(p)
+    upper, mixed = np.empty_like(work.products), np.empty_like(work.products)
+    for z, products in _row_products(blocks, p, work):
+        n = z.shape[1]
+        split(products, 0, upper[:, :n])
+        np.multiply(upper[:, :n], 2.0**-LIMB, out=mixed[:, :n])
+        mixed[:, :n] += products
+        for limb, of_limb in zip((products, upper[:, :n], mixed[:, :n]), totals, strict=True):
+            for group, total in zip(groups, of_limb, strict=True):
+                product = work.product[: total.size].reshape(total.shape)
+                total += np.matmul(limb[group.pairs], limb[group.right :].T, out=product)
+    low, high, both = (_pack(p, groups, of_limb) for of_limb in totals)
+    return [(low, 0), ((both - low - high * 2.0 ** (-2 * LIMB)) * 2.0**LIMB, 1), (high, 2)]
+
+
+@lru_cache(maxsize=128)
+def packed_degrees(p: int) -> IntVector:
+    """How many variables each packed entry multiplies, 0 to 4."""
+    held = (pair_index(p + 1).first > 0).astype(np.int64) + (pair_index(p + 1).second > 0)
+    degrees = _packed(p, held[:, None] + held)  # type: ignore[arg-type]
+    degrees.flags.writeable = False
+    return degrees  # type: ignore[return-value]
+
+
+def _totals(p: int) -> list[Matrix]:
+    """A place for the products of every group."""
+    size = pair_index(p + 1).size
+    return [np.zeros((group.columns, size - group.right)) for group in _groups(p)]
+
+
+def _row_products(blocks: Iterable[Matrix], p: int, work: _Work) -> Iterator[tuple[Matrix, Matrix]]:
+    """Columns of (1, z) and of all their products, a few rows at a time, shapes (p + 1, n) and (m, n)."""
+    index = pair_index(p + 1)
     for block in blocks:
         for start in range(0, len(block), ROWS_AT_ONCE):
             rows = block[start : start + ROWS_AT_ONCE]
-            z, products, left = (array[:, : len(rows)] for array in (work.z, work.products, work.left))
+            z, products = work.z[:, : len(rows)], work.products[:, : len(rows)]
             z[1:] = rows.T
             for a in range(p + 1):
                 at = index.number[a, a]
                 np.multiply(z[a], z[a:], out=products[at : at + p + 1 - a])
-            for group, total in zip(groups, totals, strict=True):
-                at = 0
-                for b in group.seconds:
-                    np.multiply(z[: b + 1], z[b], out=left[at : at + b + 1])
-                    at += b + 1
-                product = work.product[: total.size].reshape(total.shape)
-                total += np.matmul(left[:at], products[group.right :].T, out=product)
-    return TensorSums(p, _pack(p, groups, totals))
+            yield z, products
 
 
 class _Work(NamedTuple):
@@ -239,11 +286,16 @@ class _Work(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Blocks that one matrix product computes: their second indices, left-hand columns, and first right-hand pair."""
+    """Blocks that one matrix product computes: their second indices, left-hand pairs, and first right-hand pair."""
 
     seconds: range
-    columns: int
+    pairs: IntVector
     right: int
+
+    @property
+    def columns(self) -> int:
+        """Number of left-hand columns."""
+        return len(self.pairs)
 
 
 @lru_cache(maxsize=128)
@@ -255,7 +307,8 @@ def _groups(p: int) -> tuple[_Group, ...]:
         while end <= p and columns < COLUMNS_AT_ONCE:
             columns += end + 1
             end += 1
-        groups.append(_Group(range(b, end), columns, int(index.number[b, b])))
+        pairs = np.concatenate([index.number[: c + 1, c] for c in range(b, end)])
+        groups.append(_Group(range(b, end), pairs, int(index.number[b, b])))
         b = end
     return tuple(groups)
 

@@ -10,7 +10,7 @@ import numpy as np
 from fedrcd.methods.gaussianity import distance_from_gaussian
 from fedrcd.methods.regularity import require_regular, require_rows, require_units
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import PairQuestion, Rounds, ask
+from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 from fedrcd.statistics.repair import positive_definite
@@ -34,7 +34,7 @@ def ask_pairs(
     With `complete` only rows count of which one site holds all variables.
     """
     require_units(setting.frame, setting.variables)
-    sums = yield from ask(PairQuestion(setting.variables, setting.frame, order, complete=complete, given=setting.given))
+    sums = yield from ask(setting.pairs(order, complete=complete))
     require_rows(int(sums.count.min()), setting.variables)
     cumulants, repaired = pair_cumulants(sums, setting.frame, estimator), False
     if not sums.is_complete:

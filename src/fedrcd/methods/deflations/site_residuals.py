@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import Basis, PairQuestion, Rounds, ask, residual_map
+from fedrcd.protocol.questions import Basis, Rounds, ask, residual_map
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 
@@ -32,6 +32,5 @@ class SiteResiduals:
         """Ask for pair sums of the residuals given all sources [P, Algorithm 1, lines 17-19]."""
         moments = marginals.in_frame(setting.frame)
         R, rest = residual_map(moments.cov, sources)
-        question = PairQuestion(setting.variables, setting.frame, self.order, R, basis=Basis(moments, sources))
-        sums = yield from ask(question)
+        sums = yield from ask(setting.residual_pairs(self.order, R, Basis(moments, sources)))
         return Evidence(rest, pair_cumulants(sums, setting.frame.keep(rest), self.estimator))

@@ -12,7 +12,7 @@ from fedrcd.errors import ConfigError
 from fedrcd.methods.gaussianity import distance_from_gaussian
 from fedrcd.methods.regularity import require_regular, require_rows, require_units
 from fedrcd.methods.skeleton import Evidence, Marginals, local
-from fedrcd.protocol.questions import Rounds, TensorQuestion, ask
+from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 from fedrcd.statistics.repair import positive_definite
@@ -42,7 +42,7 @@ class Tensors:
                 "take fedrcd-sx"
             )
         require_units(setting.frame, setting.variables)
-        sums = yield from ask(TensorQuestion(setting.variables, setting.frame, setting.given))
+        sums = yield from ask(setting.tensor())
         require_rows(sums.count, setting.variables)
         tensors, repaired = tensor_cumulants(sums, setting.frame, self.estimator), False
         if sums.counts is not None:

@@ -34,6 +34,12 @@ class ContrastRefinement:
         terms = _Terms(evidence.tensors, NEGENTROPIES[self.negentropy])
         return np.array(climb(order.tolist(), terms.places), dtype=np.int64)
 
+    def contrast(self, evidence: TensorEvidence, order: IntVector) -> float:
+        """F of an order."""
+        terms = _Terms(evidence.tensors, NEGENTROPIES[self.negentropy])
+        _, values = terms.places(order.tolist(), int(order[0]))
+        return float(values[0])
+
 
 @dataclass(slots=True)
 class _Terms:
