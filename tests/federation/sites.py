@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.names import default_names
@@ -66,6 +67,9 @@ class OnDisk:
         layout = cohort_layout(self.federation, cohort)
         return InProcess(sites, Setting(self.federation.variables, frame, layout, grid=ARITHMETIC[arithmetic]))
 
+    def in_process_rows(self, name):
+        return np.concatenate([block.rows for block in open_blocks(self.federation, name, self.data(name))])
+
     @property
     def digest(self):
         return federation_digest(self.federation)
@@ -91,3 +95,27 @@ def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed
         frame=frame_of(X, variables) if framed else {},
     )
     return OnDisk(folder, federation, {name: (part, variables) for name, part in zip(names, parts, strict=True)})
+
+
+def scattered(folder, *, p=4, rows=600, seed=5):
+    """Sites that share rows or have several blocks: a holds all columns of two blocks, b and c parts of a third."""
+    _, X = simulated(p, 3 * rows, seed)
+    variables = default_names(p)
+    holdings = {
+        "hospital-a": (variables, ("2021", "2022")),
+        "hospital-b": (variables[:3], ("2023",)),
+        "hospital-c": (variables[1:], ("2023",)),
+    }
+    labels = np.repeat(["2021", "2022", "2023"], rows)
+    federation = Federation(
+        variables=variables,
+        sites=tuple(SiteEntry(name, columns, blocks) for name, (columns, blocks) in holdings.items()),
+        blocks=tuple(BlockEntry(label, rows) for label in ("2021", "2022", "2023")),
+        frame=frame_of(X, variables),
+    )
+    disk = OnDisk(folder, federation, {})
+    for name, (columns, blocks) in holdings.items():
+        order = np.flatnonzero(np.isin(labels, blocks))[::-1]  # later blocks first: files need not be sorted
+        content = {column: X[order, variables.index(column)] for column in columns}
+        pd.DataFrame({"id": order, "block": labels[order], **content}).to_parquet(disk.data(name))
+    return disk

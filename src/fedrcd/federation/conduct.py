@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,10 @@ SECONDS_PER_ROUND = 5.0
 """About what a round takes between machines; `auto` avoids rounds by it."""
 
 
+TELL = 0.5
+"""Seconds between two writings of the status."""
+
+
 @dataclass(slots=True)
 class Conductor:
     """Conducts one run, and keeps its status file up to date."""
@@ -37,6 +42,7 @@ class Conductor:
     recorder: Recorder | None = None
     say: Callable[[str], None] = print
     warnings: list[str] = field(default_factory=list)
+    _told: float = 0.0
 
     def run(self, courier: Courier, present: Sequence[str]) -> Outcome:
         """Run the method over the sites that are present; `ProtocolError` if a site that is needed is not."""
@@ -120,6 +126,11 @@ class Conductor:
         return drive(rounds, transport)
 
     def _progress(self, progress: Progress) -> None:
+        """Write how far the run is, but not a thousand times in a round of a thousand sites."""
+        now = time.monotonic()
+        if progress.answered and progress.waiting and now - self._told < TELL:
+            return
+        self._told = now
         Status(
             state="running",
             round=progress.round,

@@ -130,19 +130,24 @@ class Deployed:
         while len(replies) < len(self.cohort):
             missing = [site for site in self.cohort if site not in replies]
             self._report(replies, missing)
-            waiting = False
+            waiting, lost = False, None
             for site, came in self._ask(question, missing):
-                reply = self._accepted(question, digest, site, came) if isinstance(came, Packet) else came
-                if isinstance(reply, Reply) and reply.refusal is None:
-                    self.answers.record(reply)
-                    replies[site] = reply
-                    self._report(replies, [one for one in missing if one not in replies])
-                elif isinstance(reply, Reply) and reply.refusal is Refusal.WAITING and time.monotonic() < patient_until:
-                    waiting = True
-                else:
-                    tries[site] += 1
-                    self._give_up_or_retry(site, reply, tries[site])
-            if waiting and len(replies) < len(self.cohort):
+                try:
+                    reply = self._accepted(question, digest, site, came)
+                    if isinstance(reply, Reply) and reply.refusal is None:
+                        self.answers.record(reply)
+                        replies[site] = reply
+                        self._report(replies, [one for one in missing if one not in replies])
+                    elif _waits(reply) and time.monotonic() < patient_until:
+                        waiting = True
+                    else:
+                        tries[site] += 1
+                        self._give_up_or_retry(site, reply, tries[site])
+                except ProtocolError as problem:
+                    lost = lost or problem  # after the others' answers are recorded, not before
+            if lost:
+                raise lost
+            if waiting:
                 time.sleep(self.patience.pause)
         return replies
 
@@ -154,10 +159,12 @@ class Deployed:
             {site: pack_request(request) for site, request in requests.items()}, self.patience.deadline
         )
 
-    def _accepted(self, question: Question[Any], digest: str, site: str, packet: Packet) -> Reply:
+    def _accepted(self, question: Question[Any], digest: str, site: str, came: Packet | Fault) -> Reply | Fault:
         """The reply in a packet, if it is one to this question, of this site, about the same rows as before."""
+        if isinstance(came, Fault):
+            return came
         try:
-            reply = unpack_reply(packet)
+            reply = unpack_reply(came)
         except FedrcdError as problem:
             raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
         if reply.site != site:
@@ -193,6 +200,10 @@ class Deployed:
     def _report(self, replies: Mapping[str, Reply], missing: Sequence[str]) -> None:
         if self.progress:
             self.progress(Progress(self.traffic.rounds, len(replies), tuple(missing)))
+
+
+def _waits(reply: Reply | Fault) -> bool:
+    return isinstance(reply, Reply) and reply.refusal is Refusal.WAITING
 
 
 @dataclass(frozen=True, slots=True)

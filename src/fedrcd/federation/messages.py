@@ -6,12 +6,14 @@ Both are packets of the wire form: a header that JSON can hold, and arrays besid
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from fedrcd.data.federation import Federation
-from fedrcd.errors import ProtocolError
+from fedrcd.data.federation import Federation, read_federation
+from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.refusals import Refusal
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import KINDS, Array, Packet, pack, to_bytes, unpack
@@ -89,9 +91,40 @@ def federation_digest(federation: Federation) -> str:
     return hashlib.sha256(repr((*said, federation.block_column)).encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a federation file says, its digest, and the layouts of its cohorts, each made once."""
+
+    federation: Federation
+    digest: str
+    _layouts: dict[tuple[str, ...], Layout | None] = field(default_factory=dict)
+
+    def layout(self, cohort: tuple[str, ...]) -> Layout | None:
+        """Who holds what among some of the sites, as `cohort_layout`."""
+        if cohort not in self._layouts:
+            self._layouts[cohort] = cohort_layout(self.federation, cohort)
+        return self._layouts[cohort]
+
+
+def read_agreement(path: str | os.PathLike[str]) -> Agreement:
+    """What a federation file says; a file that did not change is not read again."""
+    try:
+        stat = os.stat(path)
+    except OSError as problem:
+        raise FileError(f"cannot read {path}: {problem.strerror}") from None
+    return _agreement(os.fspath(path), stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+@lru_cache(maxsize=4)
+def _agreement(path: str, *_: int) -> Agreement:
+    federation = read_federation(path)
+    return Agreement(federation, federation_digest(federation))
+
+
 def cohort_layout(federation: Federation, cohort: Sequence[str]) -> Layout | None:
     """Who holds what among some of the sites; None where all hold all variables of rows of their own."""
-    holdings = tuple(holding for holding in federation.layout().holdings if holding.site in cohort)
+    members = frozenset(cohort)
+    holdings = tuple(holding for holding in federation.layout().holdings if holding.site in members)
     alone = len({holding.block for holding in holdings}) == len(holdings)
     if alone and all(set(holding.columns) == set(federation.variables) for holding in holdings):
         return None

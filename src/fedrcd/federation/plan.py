@@ -111,8 +111,8 @@ class Status:
 class Outcome:
     """What came of a run: the estimate, what it cost, and who took part.
 
-    `clipped` is how many values exact sums had to clip, at least and at most. `seconds` is per round, as the coordinator
-    saw it.
+    `clipped` is how many values exact sums had to clip, at least and at most. `seconds` is per round, as seen by the
+    coordinator.
     """
 
     run: str

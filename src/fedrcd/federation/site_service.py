@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.data.federation import Federation, SiteEntry, read_federation
+from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.labelled import open_tables
 from fedrcd.data.site_tables import site_tables
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
 from fedrcd.federation.approvals import Approvals, Pending
 from fedrcd.federation.guards import Case, Rules, check_budget, check_question, digest_of, numbers_in
 from fedrcd.federation.messages import (
+    Agreement,
     Reply,
     Request,
-    cohort_layout,
-    federation_digest,
     pack_reply,
+    read_agreement,
     unpack_request,
 )
 from fedrcd.federation.refusals import Refusal, Refused
@@ -135,12 +135,14 @@ class SiteService:
             return self._refuse(request, Refusal.FAILED)
 
     def _answer(self, request: Request) -> Reply:
-        federation = read_federation(self.settings.federation)
-        if request.federation != federation_digest(federation):
+        agreement = read_agreement(self.settings.federation)
+        federation = agreement.federation
+        if request.federation != agreement.digest:
             raise Refused(Refusal.FEDERATION)
         if request.site != self.settings.name:
             raise Refused(Refusal.NAME)
-        in_order = tuple(site.name for site in federation.sites if site.name in request.cohort)
+        cohort = frozenset(request.cohort)
+        in_order = tuple(site.name for site in federation.sites if site.name in cohort)
         if request.cohort != in_order or self.settings.name not in in_order:
             raise Refused(Refusal.MESSAGE)
         blocks = open_blocks(federation, self.settings.name, self.settings.data)
@@ -149,7 +151,7 @@ class SiteService:
             history = self.log.entries()
             answers, entries = [], []
             for block in blocks:
-                sums, entry = self._answer_for_block(request, federation, block, version, history)
+                sums, entry = self._answer_for_block(request, agreement, block, version, history)
                 answers.append((block.block, sums))
                 entries += [entry] if entry else []
             if self.settings.approve:
@@ -158,17 +160,17 @@ class SiteService:
         return Reply(request.run, request.digest, self.settings.name, version, tuple(answers))
 
     def _answer_for_block(
-        self, request: Request, federation: Federation, block: LocalBlock, version: str, history: Sequence[Entry]
+        self, request: Request, agreement: Agreement, block: LocalBlock, version: str, history: Sequence[Entry]
     ) -> tuple[Any, Entry | None]:
         """The sums of one block, and what to log of them; nothing where it has nothing to say."""
-        question, layout = request.question, cohort_layout(federation, request.cohort)
+        question, layout = request.question, agreement.layout(request.cohort)
         if question.share(layout, _place(layout, block)) is None:
             return None, None
         case = Case(
             question=question,
             run=request.run,
-            variables=federation.variables,
-            frame=declared_frame(federation),
+            variables=agreement.federation.variables,
+            frame=declared_frame(agreement.federation),
             columns=block.columns,
             rows=block.rows,
             history=history,
