@@ -8,6 +8,8 @@ PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>
 # The reference packages do not install on 3.13.
 REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+# One process a core; a file stays in one process, for its fixtures.
+PARALLEL := --numprocesses auto --dist loadfile
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -37,7 +39,7 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 
 test: setup check ## set up, check and test everything (what CI runs)
 	@echo "running the tests ..."
-	@.venv/bin/python -m pytest -m "not reference"
+	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference"
 	@$(MAKE) --no-print-directory test-reference test-pythons
 
 check: setup ## formatting, lint, types, layers
@@ -48,7 +50,7 @@ check: setup ## formatting, lint, types, layers
 
 test-reference: setup-reference ## compare with independent packages
 	@echo "comparing with lingam and CausalDisco ..."
-	@.venv-reference/bin/python -m pytest -m reference
+	@.venv-reference/bin/python -m pytest $(PARALLEL) -m reference
 
 # Other supported interpreters that are on the path, or that pyenv has, run the core of the tests; absent ones are said so.
 test-pythons: setup ## run core tests on every supported interpreter that is here
@@ -60,7 +62,7 @@ test-pythons: setup ## run core tests on every supported interpreter that is her
 	  done; \
 	  if [ -z "$$found" ]; then echo "python$$v is not here: not tested"; continue; fi; \
 	  $(MAKE) --no-print-directory .venv-$$v/ready OTHER=$$found && \
-	  echo "testing on python$$v ..." && .venv-$$v/bin/python -m pytest -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
+	  echo "testing on python$$v ..." && .venv-$$v/bin/python -m pytest $(PARALLEL) -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
 	done
 .venv-%/ready: requirements/test.txt pyproject.toml
 	$(call environment,.venv-$*,$(OTHER),$<)
@@ -71,8 +73,9 @@ fmt: setup ## format the code
 verify: setup-reference ## the large counts behind the tests; writes docs/verification.md
 	@.venv-reference/bin/python -m tests.verification
 
-bench: setup-reference ## speed, as ratios within one run
-	@.venv-reference/bin/python -m benchmarks
+bench: setup setup-reference ## speed, as ratios within one run
+	@.venv/bin/python -m benchmarks startup pairs tensors
+	@.venv-reference/bin/python -m benchmarks lingam
 
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
 	@.venv-reference/bin/python -m fedrcd.experiments.accuracy

@@ -16,6 +16,7 @@ from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
+from fedrcd.cli.frame import frame
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.simulate import simulate
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 for command in (discover, methods, example, simulate, evaluate, coverage):
     app.command()(command)
+app.add_typer(frame, name="frame")
 for group in (site, coordinator, keys):
     app.add_typer(group)
 

@@ -305,12 +305,7 @@ def _lines(federation: Federation) -> Iterator[str]:
     yield f"variables = {_texts(federation.variables)}  # this order breaks every tie"
     yield f"id_column = {_text(federation.id_column)}"
     yield f"block_column = {_text(federation.block_column)}"
-    for name, frame in federation.frame.items():
-        yield from ("", f"[frame.{_key(name)}]")
-        yield f"centre = {float(frame.centre)!r}"
-        yield f"scale = {float(frame.scale)!r}"
-        if frame.unit:
-            yield f"unit = {_text(frame.unit)}"
+    yield from frame_lines(federation.frame)
     for site in federation.sites:
         yield from ("", "[[site]]", f"name = {_text(site.name)}")
         if site.key:
@@ -319,6 +314,16 @@ def _lines(federation: Federation) -> Iterator[str]:
         yield f"blocks = {_texts(site.blocks)}"
     for block in federation.blocks:
         yield from ("", "[[block]]", f"label = {_text(block.label)}", f"rows = {block.rows}")
+
+
+def frame_lines(frames: Mapping[str, VariableFrame]) -> Iterator[str]:
+    """The frames of variables as the file has them."""
+    for name, frame in frames.items():
+        yield from ("", f"[frame.{_key(name)}]")
+        yield f"centre = {float(frame.centre)!r}"
+        yield f"scale = {float(frame.scale)!r}"
+        if frame.unit:
+            yield f"unit = {_text(frame.unit)}"
 
 
 def _text(value: str) -> str:

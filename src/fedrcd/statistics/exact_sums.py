@@ -175,7 +175,7 @@ class ExactSums:
         own, with_one = np.diagonal(number)[1:], number[0, 1:]
         low, high = self.low.moments(), self.high.moments()
         places: dict[int, Any] = {1: (0, with_one), 2: (0, own), 3: (with_one, own), 4: (own, own)}
-        return {power: (low[place], high[place]) for power, place in places.items()}  # type: ignore[misc]
+        return {power: (low[place], high[place]) for power, place in places.items()}
 
     def check_possible(self) -> None:
         """Raise unless some rows can have these sums: what `check` cannot see in a contribution from elsewhere."""

@@ -1,0 +1,70 @@
+"""Drafts of public frames."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedrcd.data.federation import read_federation
+from fedrcd.data.propose import draft_frame
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError
+from tests.cli.test_coverage_command import fedrcd
+
+
+def table(tmp_path, **columns):
+    path = tmp_path / "hospital.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def site_rows():
+    rng = np.random.default_rng(0)
+    return {"id": range(500), "age": rng.normal(52, 11, 500), "dose": rng.gamma(1, 3e-4, 500)}
+
+
+FEDERATION = """variables = ["age", "dose"]
+[frame.age]
+centre = 0.0
+scale = 1.0
+unit = "years"
+[[site]]
+name = "hospital"
+columns = ["age", "dose"]
+blocks = ["all"]
+[[block]]
+label = "all"
+rows = 500
+"""
+
+
+def test_a_draft_has_one_digit(tmp_path):
+    said = fedrcd("frame", "propose", table(tmp_path, **site_rows()), "--drop", "id")
+    assert said == "[frame.age]\ncentre = 50.0\nscale = 20.0\n\n[frame.dose]\ncentre = 0.0002\nscale = 0.0002\n"
+
+
+def test_a_draft_goes_into_a_federation_file_and_keeps_units(tmp_path):
+    described = tmp_path / "federation.toml"
+    described.write_text(FEDERATION)
+    fedrcd("frame", "propose", table(tmp_path, **site_rows()), "--into", described)
+    frame = read_federation(described).frame
+    assert (frame["age"].centre, frame["age"].scale, frame["age"].unit) == (50.0, 20.0, "years")
+    assert set(frame) == {"age", "dose"}
+
+
+def test_a_table_that_lacks_a_variable_is_refused_and_the_file_left_alone(tmp_path):
+    described = tmp_path / "federation.toml"
+    described.write_text(FEDERATION)
+    rows = site_rows()
+    rows["doze"] = rows.pop("dose")
+    with pytest.raises(ConfigError, match=r"lacks column 'dose'.*did you mean 'doze'"):
+        fedrcd("frame", "propose", table(tmp_path, **rows), "--into", described)
+    assert described.read_text() == FEDERATION
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_drafts_hold_the_rows_well_inside_the_grid(size):
+    rows = size * np.random.default_rng(1).normal(3, 1, (200, 2))
+    for name, frame in draft_frame(Table(rows, ("a", "b"), "t")).items():
+        z = (rows[:, "ab".index(name)] - frame.centre) / frame.scale
+        assert 0.3 < z.std() < 3
+        assert np.abs(z).max() < 10
