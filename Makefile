@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference demo test check test-reference test-pythons fmt verify bench bench-accuracy lock clean
+.PHONY: help setup setup-reference demo demo-federation test check test-reference test-pythons fmt verify bench bench-accuracy lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -36,6 +36,9 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 	@echo "three hospitals, one causal order, no row leaves its table:"
 	.venv/bin/fedrcd example hospitals --out demo
 	.venv/bin/fedrcd discover demo/hospital_a.csv demo/hospital_b.csv demo/hospital_c.csv --out demo/result.json
+
+demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
+	@.venv/bin/python -m fedrcd.experiments.demo_federation
 
 test: setup check ## set up, check and test everything (what CI runs)
 	@echo "running the tests ..."
@@ -86,4 +89,4 @@ lock: ## renew the pinned dependencies; needs uv
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
 
 clean: ## remove environments and caches
-	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation

@@ -9,12 +9,10 @@ from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFr
 from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
-from fedrcd.federation.messages import cohort_layout, federation_digest
+from fedrcd.federation.messages import federation_digest
 from fedrcd.federation.plan import RunPlan
-from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame, open_blocks
-from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.transport import InProcess, Setting
-from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.federation.reference import in_process
+from fedrcd.federation.site_service import SiteService, SiteSettings, open_blocks
 from tests.contracts.federations import simulated
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
@@ -60,12 +58,8 @@ class OnDisk:
 
     def in_process(self, cohort=None, arithmetic="exact"):
         """The reference: the same rows, the same setting, no machines."""
-        cohort = cohort or [site.name for site in self.federation.sites]
-        blocks = [b for name in cohort for b in open_blocks(self.federation, name, self.data(name))]
-        sites = [TableSite(b.site, b.rows, b.columns, b.block) for b in blocks]
-        frame = declared_frame(self.federation)
-        layout = cohort_layout(self.federation, cohort)
-        return InProcess(sites, Setting(self.federation.variables, frame, layout, grid=ARITHMETIC[arithmetic]))
+        data = {site.name: self.data(site.name) for site in self.federation.sites}
+        return in_process(self.federation, data, arithmetic, cohort)
 
     def in_process_rows(self, name):
         return np.concatenate([block.rows for block in open_blocks(self.federation, name, self.data(name))])
