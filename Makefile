@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference demo demo-federation test check test-reference test-pythons fmt verify bench bench-accuracy lock clean
+.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -42,7 +42,7 @@ demo-federation: setup ## the same over real processes: a coordinator and three 
 
 test: setup check ## set up, check and test everything (what CI runs)
 	@echo "running the tests ..."
-	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference"
+	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
 	@$(MAKE) --no-print-directory test-reference test-pythons
 
 check: setup ## formatting, lint, types, layers
@@ -54,6 +54,9 @@ check: setup ## formatting, lint, types, layers
 test-reference: setup-reference ## compare with independent packages
 	@echo "comparing with lingam and CausalDisco ..."
 	@.venv-reference/bin/python -m pytest $(PARALLEL) -m reference
+
+test-slow: setup ## faults that take Flower over a minute to notice
+	@.venv/bin/python -m pytest -m "slow" tests/federation
 
 # Other supported interpreters that are on the path, or that pyenv has, run the core of the tests; absent ones are said so.
 test-pythons: setup ## run core tests on every supported interpreter that is here
