@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference demo test check test-reference test-pythons fmt verify bench bench-accuracy lock clean
+.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -37,9 +37,12 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 	.venv/bin/fedrcd example hospitals --out demo
 	.venv/bin/fedrcd discover demo/hospital_a.csv demo/hospital_b.csv demo/hospital_c.csv --out demo/result.json
 
+demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
+	@.venv/bin/python -m fedrcd.experiments.demo_federation
+
 test: setup check ## set up, check and test everything (what CI runs)
 	@echo "running the tests ..."
-	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference"
+	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
 	@$(MAKE) --no-print-directory test-reference test-pythons
 
 check: setup ## formatting, lint, types, layers
@@ -51,6 +54,9 @@ check: setup ## formatting, lint, types, layers
 test-reference: setup-reference ## compare with independent packages
 	@echo "comparing with lingam and CausalDisco ..."
 	@.venv-reference/bin/python -m pytest $(PARALLEL) -m reference
+
+test-slow: setup ## faults that take Flower over a minute to notice
+	@.venv/bin/python -m pytest -m "slow" tests/federation
 
 # Other supported interpreters that are on the path, or that pyenv has, run the core of the tests; absent ones are said so.
 test-pythons: setup ## run core tests on every supported interpreter that is here
@@ -82,8 +88,8 @@ bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes
 	@.venv-reference/bin/python -m fedrcd.experiments.headline
 
 lock: ## renew the pinned dependencies; needs uv
-	@for extra in test dev reference; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for extra in test dev reference flower; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
 
 clean: ## remove environments and caches
-	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation

@@ -21,7 +21,10 @@ from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.transport import InProcess, Transport
+from fedrcd.protocol.transport import InProcess
+from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.grid import Grid
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
@@ -74,10 +77,9 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
     ]
 
 
-def scattered(card: Card, transport: Transport) -> list[FedrcdWarning]:
+def scattered(card: Card, layout: Layout | None, *, fills_gaps: bool) -> list[FedrcdWarning]:
     """Whether a method that lives on cancelling entries got them from different rows."""
-    setting = transport.setting
-    if setting.layout is None or setting.fills_gaps or card.coverage != "quadruples":
+    if layout is None or fills_gaps or card.coverage != "quadruples":
         return []
     return [
         CoverageWarning(
@@ -119,9 +121,8 @@ def outliers(site: TableSite, transport: InProcess, rows: int, trim: float | Non
     ]
 
 
-def clipped(transport: Transport) -> list[FedrcdWarning]:
+def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     """Whether exact sums had to clip values."""
-    count, grid = transport.traffic.clipped, transport.setting.grid
     if count is None or grid is None or not count.most:
         return []
     return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
@@ -141,8 +142,8 @@ def notes_on(
         *scale(estimate, card),
         *standardised_by_sites(card, transport),
         *repaired(estimate),
-        *scattered(card, transport),
-        *clipped(transport),
+        *scattered(card, transport.setting.layout, fills_gaps=transport.setting.fills_gaps),
+        *clipped(transport.traffic.clipped, transport.setting.grid),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
         assert isinstance(site, TableSite)
@@ -160,7 +161,7 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
     """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
     if missing != "complete" and card.coverage == "all columns" and not card.one_table:
         raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp")
-    require_together(card, transport, missing)
+    require_together(card, transport.setting.layout, len(transport.setting.variables), missing)
     if missing != "complete":
         return
     p = len(transport.setting.variables)
@@ -174,9 +175,8 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
         )
 
 
-def require_together(card: Card, transport: Transport, missing: str = "complete") -> None:
+def require_together(card: Card, layout: Layout | None, p: int, missing: str) -> None:
     """Raise if some combination of columns that the method needs is at no site."""
-    layout, p = transport.setting.layout, len(transport.setting.variables)
     if layout is None:
         return
     if missing == "expected" and len({holding.block for holding in layout.holdings}) < len(layout.holdings):

@@ -38,14 +38,14 @@ def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Disco
     card = find(choice.method)
     require_one_round(card)
     parts = build(card.name, **options)
-    require_together(card, transport)
+    require_together(card, transport.setting.layout, len(transport.setting.variables), "complete")
     estimate = run(parts.rounds(transport.setting), transport)
     notes = [
         *identifiability(estimate, card),
         *scale(estimate, card),
         *repaired(estimate),
-        *scattered(card, transport),
-        *clipped(transport),
+        *scattered(card, transport.setting.layout, fills_gaps=False),
+        *clipped(transport.traffic.clipped, transport.setting.grid),
         *_suspended(ledger),
     ]
     for note in notes:

@@ -13,14 +13,17 @@ import typer
 from fedrcd import __version__
 from fedrcd.cli import ledger
 from fedrcd.cli.contribute import contribute
+from fedrcd.cli.coordinator import app as coordinator
 from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.erase import erase
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
 from fedrcd.cli.frame import frame
+from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.simulate import simulate
+from fedrcd.cli.site import app as site
 from fedrcd.errors import FedrcdError
 
 EXIT_CODES = (
@@ -41,6 +44,8 @@ for command in (discover, methods, example, simulate, evaluate, coverage, contri
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
+for group in (site, coordinator, keys):
+    app.add_typer(group)
 
 
 def _show_version(wanted: bool) -> None:

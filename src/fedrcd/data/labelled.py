@@ -99,11 +99,14 @@ def _by_block(labelled: LabelledTable, source: str, drop: Sequence[str] = ()) ->
 
 
 def _as_arrow(data: Any) -> pa.Table:
-    import pandas as pd
     import pyarrow as pa
 
+    if isinstance(data, pa.Table):
+        return data
     if isinstance(data, str | os.PathLike):
         return read_arrow(data)
+    import pandas as pd  # a second that a site which reads a file saves
+
     if isinstance(data, pd.DataFrame):
         return pa.Table.from_pandas(data, preserve_index=False)
     return pa.table(data)

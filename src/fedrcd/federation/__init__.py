@@ -1,1 +1,4 @@
-"""Federations that live on: contributions of sites, the ledger that remembers them, erasure."""
+"""Federations that live on: sites that keep their rows, what they let out, the ledger of what they sent, erasure, faults.
+
+Flower is in `flower` alone.
+"""

@@ -18,6 +18,8 @@ from fedrcd.methods.filling import ask_moments
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.frame import Frame
 from fedrcd.typing import IntVector, Matrix, Vector
 
 T = TypeVar("T")
@@ -44,6 +46,10 @@ class Marginals:
     """How far each variable is from Gaussian, in standard errors."""
     repaired: bool = False
     """Whether the covariance had to be made positive definite."""
+
+    def in_frame(self, frame: Frame) -> Gaussian:
+        """Mean and covariance of the variables expressed in a frame."""
+        return Gaussian((self.mean - frame.centre) / frame.scale, self.cov / np.outer(frame.scale, frame.scale))
 
 
 class Deflation(Protocol[T]):

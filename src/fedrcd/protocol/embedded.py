@@ -89,7 +89,7 @@ def embed_blocks(
         Called with the traffic so far after each site's answer.
     """
     if missing == "complete":
-        blocks = [_complete(block) for block in blocks]
+        blocks = [complete_rows(block) for block in blocks]
     held = [[variables.index(name) for name in block.columns] for block in blocks]
     if trim is not None:
         blocks = _trimmed(blocks, held, trim)
@@ -133,7 +133,7 @@ def own_frame(rows: Matrix, within: Within) -> Frame | None:
     return Frame(mean, np.nanstd(rows, axis=0))
 
 
-def _complete(block: LocalBlock) -> LocalBlock:
+def complete_rows(block: LocalBlock) -> LocalBlock:
     """The rows of a block without missing values."""
     kept = ~np.isnan(block.rows).any(axis=1)
     if kept.all():

@@ -98,6 +98,17 @@ def ask(question: Question[S]) -> Rounds[S]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """What a residual map was computed from: pooled moments in the frame, and the variables regressed on.
+
+    It changes no answer. A site that guards its rows asks for it, to see that the map is what it claims to be.
+    """
+
+    moments: Gaussian
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PairQuestion:
     """Asks for pair sums up to an order, of the variables or of residuals R z.
 
@@ -113,6 +124,8 @@ class PairQuestion:
     """Moments by which gaps are filled; without, rows count for the pairs they have."""
     grid: Grid | None = None
     """The grid on which sums are exact; without, they are float64."""
+    basis: Basis | None = None
+    """Where the residual map comes from."""
 
     def share(self, layout: Layout | None, holding: int) -> Share[Any] | None:
         """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
@@ -189,6 +202,8 @@ class EntropyQuestion:
     pairs: IntMatrix
     rho: Vector
     singles: bool
+    basis: Basis | None = None
+    """Where the residual map comes from."""
 
     def share(self, layout: Layout | None, holding: int) -> Share[EntropySums] | None:
         """Complete rows: residuals need all columns."""

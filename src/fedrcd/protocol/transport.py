@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.protocol.questions import PairQuestion, Question, S, Sums, TensorQuestion
+from fedrcd.protocol.questions import Basis, PairQuestion, Question, S, Sums, TensorQuestion
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
@@ -58,10 +58,10 @@ class Setting:
         """Asks for pair sums of all variables."""
         return PairQuestion(self.variables, self.frame, order, complete=complete, given=self.given, grid=self.grid)
 
-    def residual_pairs(self, order: int, R: Matrix) -> PairQuestion:
-        """Asks for pair sums of residuals R z; exact sums need R on a grid, too."""
+    def residual_pairs(self, order: int, R: Matrix, basis: Basis | None = None) -> PairQuestion:
+        """Asks for pair sums of residuals R z, which come from a basis; exact sums need R on a grid, too."""
         on_grid = R if self.grid is None else rounded_map(R)
-        return PairQuestion(self.variables, self.frame, order, on_grid, grid=self.grid)
+        return PairQuestion(self.variables, self.frame, order, on_grid, grid=self.grid, basis=basis)
 
     def tensor(self) -> TensorQuestion:
         """Asks for tensor sums of all variables."""
@@ -86,6 +86,14 @@ class Transport(Protocol):
         ...
 
 
+def require_usable(answer: Sums, question: Question[Any], site: str) -> None:
+    """Raise `StatisticError`, with the site's name, if what it answered cannot be added."""
+    try:
+        answer.check(question.variables)
+    except StatisticError as problem:
+        raise StatisticError(f"the sums of {site} cannot be used: {problem}; look for extreme values there") from None
+
+
 @dataclass(frozen=True, slots=True)
 class InProcess:
     """All sites live in this process; answers are added in the order the sites are given."""
@@ -105,12 +113,7 @@ class InProcess:
             answer = site.answer(question, self.setting.layout)
             if answer is None:
                 continue
-            try:
-                answer.check(question.variables)
-            except StatisticError as problem:
-                raise StatisticError(
-                    f"the sums of {site.name} cannot be used: {problem}; look for extreme values there"
-                ) from None
+            require_usable(answer, question, site.name)
             self.traffic.count(answer)
             pooled = answer if pooled is None else pooled + answer
             if self.progress:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.protocol.questions import (
+    Basis,
     EntropyQuestion,
     ExpectationQuestion,
     PairQuestion,
@@ -43,6 +44,7 @@ KINDS: dict[str, type[Any]] = {
     "holding/1": Holding,
     "layout/1": Layout,
     "gaussian/1": Gaussian,
+    "basis/1": Basis,
     "pair-question/1": PairQuestion,
     "tensor-question/1": TensorQuestion,
     "entropy-question/1": EntropyQuestion,

@@ -18,9 +18,10 @@ import numpy as np
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.gaussianity import entropy_distance_from_gaussian
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import EntropyQuestion, Rounds, ask, residual_map
+from fedrcd.protocol.questions import Basis, EntropyQuestion, Rounds, ask, residual_map
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.entropy_sums import EntropySums
+from fedrcd.statistics.expectation import Gaussian
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 
@@ -33,7 +34,7 @@ class Entropies:
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[Vector], Marginals]]:
         """Ask for the covariance, then for the entropies of the variables themselves."""
         everything, marginals = yield from ask_pairs(setting, 2, "plug-in", complete=True)
-        residuals = standardised_residuals(setting, marginals, ())
+        residuals = standardised_residuals(marginals.in_frame(setting.frame), ())
         singles, charges = yield from self._charge(setting, residuals, np.zeros(len(setting.variables)))
         marginals = replace(marginals, distance=entropy_distance_from_gaussian(singles))
         return Evidence(everything.variables, charges), marginals
@@ -42,7 +43,7 @@ class Entropies:
         self, setting: Setting, marginals: Marginals, evidence: Evidence[Vector], sources: tuple[int, ...]
     ) -> Rounds[Evidence[Vector]]:
         """Ask for the entropies of the residuals given all sources."""
-        residuals = standardised_residuals(setting, marginals, sources)
+        residuals = standardised_residuals(marginals.in_frame(setting.frame), sources)
         earlier = dict(zip(evidence.variables, evidence.statistic, strict=True))
         hint = np.array([earlier[variable] for variable in residuals.variables])
         _, charges = yield from self._charge(setting, residuals, hint)
@@ -63,23 +64,21 @@ class Residuals:
     R: Matrix
     offset: Vector
     rho: Matrix
+    basis: Basis
 
     def question(self, setting: Setting, pairs: IntMatrix, *, singles: bool) -> EntropyQuestion:
         """Ask for the entropy sums of some pair residuals, and of the residuals themselves."""
         rho = self.rho[pairs[:, 0], pairs[:, 1]]
-        return EntropyQuestion(setting.variables, setting.frame, self.R, self.offset, pairs, rho, singles)
+        return EntropyQuestion(setting.variables, setting.frame, self.R, self.offset, pairs, rho, singles, self.basis)
 
 
-def standardised_residuals(setting: Setting, marginals: Marginals, sources: tuple[int, ...]) -> Residuals:
-    """The residuals of all other variables given `sources`, from pooled first and second moments."""
-    frame = setting.frame
-    S = marginals.cov / np.outer(frame.scale, frame.scale)
-    R, rest = residual_map(S, sources)
-    cov = R @ S @ R.T
+def standardised_residuals(moments: Gaussian, sources: tuple[int, ...]) -> Residuals:
+    """The residuals of all other variables given `sources`, from pooled first and second moments in the frame."""
+    R, rest = residual_map(moments.cov, sources)
+    cov = R @ moments.cov @ R.T
     sd = np.sqrt(np.diagonal(cov))
     R = R / sd[:, None]
-    offset = R @ ((marginals.mean - frame.centre) / frame.scale)
-    return Residuals(rest, R, offset, cov / np.outer(sd, sd))
+    return Residuals(rest, R, R @ moments.mean, cov / np.outer(sd, sd), Basis(moments, sources))
 
 
 def _charge_all(setting: Setting, residuals: Residuals) -> Rounds[tuple[EntropySums, Vector]]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import Rounds, ask, residual_map
+from fedrcd.protocol.questions import Basis, Rounds, ask, residual_map
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 
@@ -32,7 +30,7 @@ class SiteResiduals:
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[PairCumulants]]:
         """Ask for pair sums of the residuals given all sources [P, Algorithm 1, lines 17-19]."""
-        scale = setting.frame.scale
-        R, rest = residual_map(marginals.cov / np.outer(scale, scale), sources)
-        sums = yield from ask(setting.residual_pairs(self.order, R))
+        moments = marginals.in_frame(setting.frame)
+        R, rest = residual_map(moments.cov, sources)
+        sums = yield from ask(setting.residual_pairs(self.order, R, Basis(moments, sources)))
         return Evidence(rest, pair_cumulants(sums, setting.frame.keep(rest), self.estimator))

@@ -1,0 +1,48 @@
+"""The result of a run over machines, as `discover` gives it for tables in one process."""
+
+from __future__ import annotations
+
+from fedrcd.api.discovery import Discovery, name_steps
+from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered, variance_agreement
+from fedrcd.data.federation import Federation
+from fedrcd.federation.conduct import choose_method
+from fedrcd.federation.messages import cohort_layout
+from fedrcd.federation.plan import Outcome
+from fedrcd.methods.registry import find
+from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.grid import ARITHMETIC
+
+
+def require_coverage(federation: Federation, method: str) -> None:
+    """Raise if the sites of a federation do not hold together what a method needs."""
+    card = find(choose_method(federation, method).method)
+    layout = cohort_layout(federation, [site.name for site in federation.sites])
+    require_together(card, layout, len(federation.variables), "complete")
+
+
+def discovery_of(outcome: Outcome, federation: Federation) -> Discovery:
+    """The discovery in the outcome of a run; who was missing and what went wrong is among its notes."""
+    estimate, card, variables = outcome.estimate, find(outcome.method), outcome.variables
+    notes = [
+        *identifiability(estimate, card),
+        *scale(estimate, card),
+        *repaired(estimate),
+        *clipped(Clipped(*outcome.clipped) if outcome.clipped else None, ARITHMETIC[outcome.arithmetic]),
+        *scattered(card, cohort_layout(federation, outcome.sites), fills_gaps=False),
+    ]
+    return Discovery(
+        names=variables,
+        order=tuple(variables[i] for i in estimate.order),
+        B=estimate.B,
+        method=outcome.method,
+        chosen=outcome.chosen,
+        options=dict(outcome.options),
+        rows=estimate.marginals.rows,
+        sites=len(outcome.sites),
+        rounds=outcome.rounds,
+        bytes_sent=outcome.bytes_sent,
+        variance_agreement=variance_agreement(estimate),
+        start=tuple(variables[i] for i in estimate.start),
+        trace=name_steps(estimate.steps, variables),
+        notes=(*outcome.warnings, *map(str, notes)),
+    )

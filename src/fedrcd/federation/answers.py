@@ -1,0 +1,92 @@
+"""Answers that already came, so that a coordinator that was killed goes on where it stopped.
+
+One small database in the folder of the run, deleted when the run ends: it holds every site's sums in clear. A method
+asks the same questions when it is run again, so answers are kept by the digest of their question.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedrcd.errors import FileError
+from fedrcd.federation.messages import SUMS, Reply
+from fedrcd.protocol.wire import from_bytes, to_bytes
+
+TABLE = """
+create table if not exists answers (
+    run text not null, digest text not null, site text not null, place integer not null,
+    block text not null, version text not null, sums blob,
+    primary key (run, digest, site, place)
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The recorded answers of one run."""
+
+    path: Path
+
+    def record(self, reply: Reply) -> None:
+        """Keep an answer: it outlives this process from here on."""
+        rows = [
+            (reply.run, reply.digest, reply.site, place, label, reply.version, None if sums is None else to_bytes(sums))
+            for place, (label, sums) in enumerate(reply.blocks)
+        ]
+        with self._open() as database:
+            database.executemany("insert or replace into answers values (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def find(self, run: str, digest: str, site: str) -> Reply | None:
+        """What a site answered to a question in this run, if it did."""
+        with self._open() as database:
+            rows = database.execute(
+                "select block, version, sums from answers where run = ? and digest = ? and site = ? order by place",
+                (run, digest, site),
+            ).fetchall()
+        if not rows:
+            return None
+        blocks = tuple((label, _sums(data)) for label, _, data in rows)
+        return Reply(run, digest, site, rows[0][1], blocks)
+
+    def version(self, run: str, site: str) -> str | None:
+        """The version of a site's rows that its answers so far were about."""
+        with self._open() as database:
+            row = database.execute("select version from answers where run = ? and site = ?", (run, site)).fetchone()
+        return None if row is None else str(row[0])
+
+    def forget(self, site: str) -> int:
+        """Delete whatever a site answered; how many entries there were."""
+        if not self.path.exists():
+            return 0
+        with self._open() as database:
+            database.execute("pragma secure_delete = on")
+            return database.execute("delete from answers where site = ?", (site,)).rowcount
+
+    def delete(self) -> None:
+        """Delete everything."""
+        for ending in ("", "-journal", "-wal", "-shm"):
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            database = sqlite3.connect(self.path, timeout=30)
+            try:
+                database.execute("pragma synchronous = off")  # outlives the process; a power cut costs a question
+                with database:
+                    database.execute(TABLE)
+                    yield database
+            finally:
+                database.close()
+        except (sqlite3.Error, OSError) as problem:
+            raise FileError(f"cannot keep answers in {self.path}: {problem}") from None
+
+
+def _sums(data: bytes | None) -> Any:
+    return None if data is None else from_bytes(data, SUMS)

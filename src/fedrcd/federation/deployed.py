@@ -1,0 +1,215 @@
+"""The transport of a federation of machines: asks, waits, asks again, checks what comes, adds in the order of the file.
+
+Sites keep no state between questions, so a site that was lost answers its next question like any other. What a run may
+not do is mix: its sites are fixed when it starts, and if one is lost for good the run stops, or, if the operator said
+so, starts anew without it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from fedrcd.errors import FedrcdError, ProtocolError
+from fedrcd.federation.answers import Answers
+from fedrcd.federation.fitting import fits
+from fedrcd.federation.messages import Reply, Request, pack_request, question_digest, unpack_reply
+from fedrcd.federation.refusals import TEMPORARY, WORDS, Refusal
+from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.transport import Setting, Traffic, require_usable
+from fedrcd.protocol.wire import Packet
+
+
+class Fault(StrEnum):
+    """Why no reply came."""
+
+    SILENT = "did not answer in time"
+    DIED = "stopped before it answered"
+    RAISED = "failed before it could answer"
+
+
+class Courier(Protocol):
+    """Carries packets to sites and back."""
+
+    def deliver(self, packets: Mapping[str, Packet], seconds: float) -> Iterator[tuple[str, Packet | Fault]]:
+        """The reply of every site, as it comes; a fault for each that has not replied in time."""
+        ...
+
+
+Recorder = Callable[[str, str, Question[Any], Any], None]
+"""Is told of every answer that was accepted: site, block, question, sums."""
+
+
+class SiteLost(ProtocolError):
+    """A site cannot be had; the message says why."""
+
+    def __init__(self, site: str, why: str) -> None:
+        super().__init__(f"site {site!r} {why}")
+        self.site = site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a coordinator waits.
+
+    Parameters
+    ----------
+    deadline : float
+        Seconds a site has for one try.
+    retries : int
+        Further tries after a fault; each is a new process at the site.
+    approval : float
+        Seconds that a person at a site has to approve an answer.
+    pause : float
+        Seconds between two questions whether a person has approved.
+    """
+
+    deadline: float = 300.0
+    retries: int = 2
+    approval: float = 86400.0
+    pause: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployed:
+    """Sites are machines; `blocks` says which blocks of rows each site of the cohort has, in order."""
+
+    setting: Setting
+    courier: Courier
+    run: str
+    federation: str
+    blocks: Mapping[str, Sequence[str]]
+    answers: Answers
+    patience: Patience = field(default_factory=Patience)
+    recorder: Recorder | None = None
+    progress: Callable[[Progress], None] | None = None
+    warn: Callable[[str], None] | None = None
+    traffic: Traffic = field(default_factory=Traffic)
+    seconds: list[float] = field(default_factory=list)
+    """What each round took."""
+
+    @property
+    def cohort(self) -> tuple[str, ...]:
+        """The sites of this run, in the order of the federation."""
+        return tuple(self.blocks)
+
+    def pool(self, question: Question[S]) -> S:
+        """The sum of all sites' answers, added block by block in the order of the federation."""
+        self.traffic.rounds += 1
+        began = time.monotonic()
+        replies = self._replies(question)
+        self.seconds.append(time.monotonic() - began)
+        pooled: Any = None
+        for site in self.cohort:
+            for label, sums in replies[site].blocks:
+                if sums is None:
+                    continue
+                self.traffic.count(sums)
+                if self.recorder:
+                    self.recorder(site, label, question, sums)
+                pooled = sums if pooled is None else pooled + sums
+        if pooled is None:
+            raise ProtocolError("no site can answer: none holds all columns of complete rows")
+        self.traffic.note_clipped(pooled)
+        answer: S = pooled
+        return answer
+
+    def _replies(self, question: Question[Any]) -> dict[str, Reply]:
+        """An accepted reply of every site: a recorded one, or a fresh one."""
+        digest = question_digest(question, self.cohort)
+        replies = {}
+        for site in self.cohort:
+            recorded = self.answers.find(self.run, digest, site)
+            if recorded is not None:
+                replies[site] = recorded
+        tries = dict.fromkeys(self.cohort, 0)
+        patient_until = time.monotonic() + self.patience.approval
+        while len(replies) < len(self.cohort):
+            missing = [site for site in self.cohort if site not in replies]
+            self._report(replies, missing)
+            waiting, lost = False, None
+            for site, came in self._ask(question, missing):
+                try:
+                    reply = self._accepted(question, digest, site, came)
+                    if isinstance(reply, Reply) and reply.refusal is None:
+                        self.answers.record(reply)
+                        replies[site] = reply
+                        self._report(replies, [one for one in missing if one not in replies])
+                    elif _waits(reply) and time.monotonic() < patient_until:
+                        waiting = True
+                    else:
+                        tries[site] += 1
+                        self._give_up_or_retry(site, reply, tries[site])
+                except ProtocolError as problem:
+                    lost = lost or problem  # after the others' answers are recorded, not before
+            if lost:
+                raise lost
+            if waiting:
+                time.sleep(self.patience.pause)
+        return replies
+
+    def _ask(self, question: Question[Any], sites: Sequence[str]) -> Iterator[tuple[str, Packet | Fault]]:
+        requests = {
+            site: Request(self.run, self.traffic.rounds, self.federation, site, self.cohort, question) for site in sites
+        }
+        return self.courier.deliver(
+            {site: pack_request(request) for site, request in requests.items()}, self.patience.deadline
+        )
+
+    def _accepted(self, question: Question[Any], digest: str, site: str, came: Packet | Fault) -> Reply | Fault:
+        """The reply in a packet, if it is one to this question, of this site, about the same rows as before."""
+        if isinstance(came, Fault):
+            return came
+        try:
+            reply = unpack_reply(came)
+        except FedrcdError as problem:
+            raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
+        if reply.site != site:
+            raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
+        if reply.refusal is not None:
+            return reply
+        if (reply.run, reply.digest) != (self.run, digest):
+            raise SiteLost(site, "answered another question than it was asked")
+        if tuple(label for label, _ in reply.blocks) != tuple(self.blocks[site]):
+            raise SiteLost(site, "answered for other blocks of rows than the federation says")
+        before = self.answers.version(self.run, site)
+        if before is not None and before != reply.version:
+            raise SiteLost(site, "changed its rows during the run; start a new one")
+        for _, sums in reply.blocks:
+            if sums is not None and not fits(question, sums):
+                raise SiteLost(site, "sent sums that are not of the kind or the size that was asked for")
+            if sums is not None:
+                require_usable(sums, question, site)
+        return reply
+
+    def _give_up_or_retry(self, site: str, came: Reply | Fault, tries: int) -> None:
+        """Raise if another try is no use, or there were enough."""
+        if isinstance(came, Reply):
+            assert came.refusal is not None
+            why, again = f"refused: {WORDS[came.refusal]}", came.refusal in TEMPORARY
+        else:
+            why, again = came.value, True
+        if not again or tries > self.patience.retries:
+            raise SiteLost(site, why)
+        if self.warn:
+            self.warn(f"site {site!r} {why}; asking again ({tries} of {self.patience.retries})")
+
+    def _report(self, replies: Mapping[str, Reply], missing: Sequence[str]) -> None:
+        if self.progress:
+            self.progress(Progress(self.traffic.rounds, len(replies), tuple(missing)))
+
+
+def _waits(reply: Reply | Fault) -> bool:
+    return isinstance(reply, Reply) and reply.refusal is Refusal.WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a round is: its number, how many sites answered, and who has not."""
+
+    round: int
+    answered: int
+    waiting: tuple[str, ...]

@@ -1,0 +1,322 @@
+"""The coordinator's side: start where sites and runs meet, admit the sites' keys, start runs and watch them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fedrcd.data.federation import Federation
+from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError
+from fedrcd.federation.flower.processes import (
+    CONNECTION,
+    Command,
+    Security,
+    flwr_command,
+    link_command,
+    write_app,
+    write_connection,
+)
+from fedrcd.federation.plan import OUTCOME, PLAN, Outcome, RunPlan, Status, read_json, write_json
+
+READY = 60.0
+"""Seconds that SuperLink may take to be there."""
+
+LOOK = 0.3
+"""Seconds between two looks at a run."""
+
+ALIVE = 15.0
+"""Seconds between two questions whether Flower still runs a run."""
+
+APP = "app"
+FLOWER_RUN = "flower-run.json"
+SETTINGS = "coordinator.json"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """Where a coordinator is and how it is reached; `state` is its folder.
+
+    `process` is the number of the SuperLink process, `nodes` the number of every admitted site at Flower.
+    """
+
+    state: str
+    host: str
+    port: int
+    authority: str = ""
+    insecure: bool = False
+    process: int = 0
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        """Folder of Flower's own files."""
+        return Path(self.state) / "flower"
+
+    @property
+    def security(self) -> Security:
+        """How connections are secured."""
+        return Security(authority=None if self.insecure else Path(self.authority), insecure=self.insecure)
+
+    @property
+    def local_host(self) -> str:
+        """The address under which this machine reaches the coordinator."""
+        return "127.0.0.1" if self.host in {"0.0.0.0", "localhost"} else self.host
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process is there."""
+        if not self.process:
+            return False
+        try:
+            os.kill(self.process, 0)
+        except OSError:
+            return False
+        return True
+
+    def write(self) -> None:
+        """Write it into its folder."""
+        write_json(Path(self.state) / SETTINGS, asdict(self))
+
+    @classmethod
+    def read(cls, state: Path) -> Coordinator:
+        """The coordinator whose folder this is."""
+        if not (state / SETTINGS).exists():
+            raise FileError(f"there is no coordinator in {state}; start one with `fedrcd coordinator start`")
+        return cls(**read_json(state / SETTINGS))
+
+    def command(self, certificate: Path | None, key: Path | None) -> Command:
+        """The SuperLink process."""
+        return link_command(
+            host=self.host, port=self.port, home=self.home, security=self.security, certificate=certificate, key=key
+        )
+
+    def flwr(self, *arguments: str) -> dict[str, Any]:
+        """What a command of Flower answers, in JSON."""
+        command = flwr_command(self.home, *arguments, "--format", "json", port=self.port)
+        done = subprocess.run(
+            command.arguments, env=command.full_environment(), capture_output=True, text=True, timeout=120, check=False
+        )
+        return _last_json(done.stdout)
+
+
+def serve(coordinator: Coordinator, federation: Federation | None, command: Command, say: Say) -> int:
+    """Run SuperLink until it ends or this process is told to; the sites' keys are admitted first."""
+    _require_free(coordinator.local_host, coordinator.port)
+    log = Path(coordinator.state) / "coordinator.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = log.open("ab")
+    except OSError as problem:
+        raise FileError(f"cannot write {log}: {problem.strerror}") from None
+    with file:
+        process = subprocess.Popen(
+            command.arguments, env=command.full_environment(), stdout=file, stderr=file, start_new_session=True
+        )
+        previous = {number: signal.signal(number, _raise_interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            _wait_until_there(coordinator, process, log)
+            write_connection(coordinator.home, coordinator.local_host, coordinator.port, coordinator.security)
+            nodes = {} if coordinator.insecure or federation is None else admit(coordinator, federation)
+            replace(coordinator, process=process.pid, nodes=nodes).write()
+            say(f"coordinator ready on {coordinator.host}:{coordinator.port}, {len(nodes)} sites admitted; log: {log}")
+            return process.wait()
+        except KeyboardInterrupt:
+            say("stopping the coordinator")
+            return 0
+        finally:
+            stop(process)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+def stop(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:
+    """End a process and whatever it started in its session."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:
+        return
+
+
+def admit(coordinator: Coordinator, federation: Federation) -> dict[str, int]:
+    """Register the keys of all sites; the number of each node by site."""
+    keyless = [site.name for site in federation.sites if not site.key]
+    if keyless:
+        raise ConfigError(f"the federation file has no key of site {keyless[0]!r}; see `fedrcd keys init`")
+    folder = coordinator.home / "keys"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def register(number: int) -> int:
+        site = federation.sites[number]
+        path = folder / f"{number}.pub"
+        path.write_text(site.key + "\n", encoding="utf-8")
+        said = coordinator.flwr("supernode", "register", str(path), CONNECTION, "--name", site.name)
+        if not said.get("success"):
+            raise ConfigError(
+                f"the key of site {site.name!r} was not accepted: {said.get('error-message', 'no reason')}"
+            )
+        return int(said["node-id"])
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = list(pool.map(register, range(len(federation.sites))))
+    return {site.name: number for site, number in zip(federation.sites, numbers, strict=True)}
+
+
+def online(coordinator: Coordinator) -> list[int]:
+    """Numbers of the nodes that are there."""
+    said = coordinator.flwr("supernode", "list", CONNECTION)
+    return [int(node["node-id"]) for node in said.get("nodes", []) if node["status"] == "online"]
+
+
+def planned(plan: RunPlan) -> tuple[RunPlan, bool]:
+    """The plan to run, and whether it resumes one that was interrupted: then it keeps that one's number."""
+    folder = Path(plan.folder)
+    if (folder / OUTCOME).exists():
+        raise FileError(f"{folder} holds the result of a finished run; choose another folder")
+    if not (folder / PLAN).exists():
+        return plan, False
+    before = RunPlan.read(folder)
+    if not before.same_as(plan):
+        raise ConfigError(f"{folder} holds an unfinished run of another method or federation; choose another folder")
+    return replace(plan, run=before.run), True
+
+
+def new_run() -> str:
+    """A number for a new run."""
+    return secrets.token_hex(8)
+
+
+def conduct(coordinator: Coordinator, plan: RunPlan, progress: Callable[[Status], None]) -> Outcome:
+    """Have Flower conduct a run, and watch it to its end."""
+    if not coordinator.is_running:
+        raise ProtocolError("the coordinator is not running; start it with `fedrcd coordinator start`")
+    folder = Path(plan.folder)
+    _stop_earlier(coordinator, folder)
+    plan.write()
+    Status(state="waiting").write(folder)
+    write_app(coordinator.home / APP)
+    said = coordinator.flwr(*_run_arguments(coordinator, plan))
+    if not said.get("success"):
+        raise ProtocolError(f"Flower did not start the run: {said.get('error-message', 'no reason')}")
+    number = str(said["run-id"])
+    write_json(folder / FLOWER_RUN, {"run": number})
+    try:
+        _watch(coordinator, folder, number, progress)
+    except KeyboardInterrupt:
+        coordinator.flwr("stop", number, CONNECTION)
+        raise
+    return Outcome.read(folder)
+
+
+def run_command(coordinator: Coordinator, plan: RunPlan) -> Command:
+    """The command of Flower that starts a run."""
+    return flwr_command(coordinator.home, *_run_arguments(coordinator, plan), port=coordinator.port)
+
+
+def _run_arguments(coordinator: Coordinator, plan: RunPlan) -> tuple[str, ...]:
+    return ("run", str(coordinator.home / APP), CONNECTION, "--run-config", f'plan="{plan.folder}"')
+
+
+def _stop_earlier(coordinator: Coordinator, folder: Path) -> None:
+    """Stop what may still be running of an interrupted run: two of one run would ask everything twice."""
+    path = folder / FLOWER_RUN
+    if path.exists():
+        coordinator.flwr("stop", str(read_json(path)["run"]), CONNECTION)
+        path.unlink()
+
+
+def _watch(coordinator: Coordinator, folder: Path, number: str, progress: Callable[[Status], None]) -> None:
+    """Return when a run is finished; raise what made it fail."""
+    asked = time.monotonic()
+    while True:
+        status = Status.read(folder)
+        if status is not None:
+            progress(status)
+            if status.state == "failed":
+                raise RunFailed(status.error, status.exit_code)
+            if status.state == "finished":
+                return
+        again = "start it and give the same command again: answers that came are kept"
+        if not coordinator.is_running:
+            raise ProtocolError(f"the coordinator stopped; {again}")
+        if time.monotonic() - asked > ALIVE:
+            asked = time.monotonic()
+            state = _flower_state(coordinator, number)
+            if state == "finished" and (status is None or status.state != "finished"):
+                raise ProtocolError(
+                    f"the run ended without a result; {again}; see {Path(coordinator.state) / 'coordinator.log'}"
+                )
+        time.sleep(LOOK)
+
+
+class RunFailed(FedrcdError):
+    """A run failed where it was conducted; keeps the exit code of what was raised there."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+def _flower_state(coordinator: Coordinator, number: str) -> str:
+    """What Flower says of a run: its state without the reason."""
+    said = coordinator.flwr("list", CONNECTION, "--run-id", number)
+    runs: Sequence[Mapping[str, str]] = said.get("runs", [])
+    return str(runs[0].get("status", "")).split(":")[0] if runs else ""
+
+
+def _wait_until_there(coordinator: Coordinator, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + READY
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise ProtocolError(f"the coordinator could not start; see the end of {log}")
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex((coordinator.local_host, coordinator.port)) == 0:
+                return
+        time.sleep(0.1)
+    raise ProtocolError(f"the coordinator was not ready after {READY:.0f} s; see the end of {log}")
+
+
+def _require_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as problem:
+            raise ConfigError(
+                f"port {port} of {host} cannot be used: {problem.strerror}; choose another --port"
+            ) from None
+
+
+def _raise_interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _last_json(text: str) -> dict[str, Any]:
+    """The JSON object at the end of what a command printed, before which it may say other things."""
+    at = text.find("{")
+    while at >= 0:
+        try:
+            content = json.loads(text[at:])
+        except ValueError:
+            at = text.find("{", at + 1)
+            continue
+        return content if isinstance(content, dict) else {}
+    return {}

@@ -1,0 +1,70 @@
+"""Flower's SuperLink with its doors sorted: sites from anywhere, orders from this machine only.
+
+SuperLink serves three interfaces on one port: that of the nodes, which authenticate by key, that by which runs are
+started, and that by which its own processes fetch their work. The last two ask for no credentials, and starting a run
+means running code here. So anything but the interface of the nodes is refused to other machines.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+OPEN = ("/v1/fleet/",)
+"""Paths for everybody."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class LocalOrders:
+    """An ASGI layer that refuses whatever is not for nodes unless it comes from this machine."""
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with 403."""
+        if scope["type"] not in {"http", "websocket"} or allowed(scope):
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+
+def allowed(scope: Scope) -> bool:
+    """Whether a request is for nodes, or comes from this machine."""
+    if scope["type"] == "http" and str(scope.get("path", "")).startswith(OPEN):
+        return True
+    client, server = scope.get("client"), scope.get("server")
+    if not client:
+        return False
+    if server and client[0] == server[0]:  # a machine that talks to an address of its own
+        return True
+    try:
+        return ipaddress.ip_address(client[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def main() -> None:
+    """Run SuperLink with the layer in front."""
+    from flwr.superlink import extensions
+    from flwr.superlink.cli import flower_superlink
+    from starlette.middleware import Middleware
+
+    assert hasattr(extensions, "get_middleware"), "this is not the pinned version of Flower"
+    extensions.get_middleware = lambda: (Middleware(LocalOrders),)
+    sys.argv[0] = "flower-superlink"
+    flower_superlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,327 @@
+r"""Rules of disclosure: what a site refuses, whoever asks.
+
+Sums of few rows are those rows: pair sums of order 4 determine up to 3p + 1 of them exactly, the full tensor more. A
+question is an open query interface: free residual maps or frames would isolate single rows. And it all adds up over
+rounds and runs. So before anything leaves, a site checks
+
+========================  =============================================================================================
+rows                      at least max(100, 10 p) complete rows in a block
+tensor                    at least 2 (C(p + 4, 4) - 1) / p rows
+cells                     every level of a column with at most 5 levels, and every combination of levels that the
+                          statistic can see (2 columns, 4 for the tensor), is shared by 0 or at least 11 rows
+budget                    all numbers ever released about a block, divided by its columns, are at most half its rows
+maps                      residuals are those of least squares in the moments that come with the question; these stay
+                          the same in a run, and the variables regressed on grow by one at a time
+frame                     one for a federation: the declared one, or the first that was used; values are clipped and
+                          rounded on one of the known grids, or never
+gaps                      rows with missing values are left out before anything is summed; no other way is offered
+========================  =============================================================================================
+
+A kind of question without a rule here is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.site_log import ANSWERED, Entry
+from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.questions import (
+    Basis,
+    EntropyQuestion,
+    PairQuestion,
+    Question,
+    SiteMomentsQuestion,
+    TensorQuestion,
+    residual_map,
+)
+from fedrcd.protocol.wire import to_bytes
+from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.typing import Matrix
+
+CLOSE = 1e-6
+"""How far a residual map may be from the one it claims to be, relative to its largest entry; rounding of exact sums
+stays far below."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The numbers in the rules; a site may only make them stricter."""
+
+    rows: int = 100
+    rows_per_variable: int = 10
+    rows_per_tensor: float = 2.0
+    """Rows, in multiples of what the full tensor determines."""
+    levels: int = 5
+    cell: int = 11
+    share: float = 0.5
+    """Of the rows, that all released numbers may determine."""
+
+    def needed_rows(self, p: int) -> int:
+        """Complete rows that a block of p columns needs to be summed at all."""
+        return max(self.rows, self.rows_per_variable * p)
+
+    def needed_tensor_rows(self, p: int) -> int:
+        """Rows that a block needs before the full tensor of p columns leaves."""
+        return int(np.ceil(self.rows_per_tensor * (comb(p + 4, 4) - 1) / p))
+
+    def budget(self, rows: int, p: int) -> int:
+        """Numbers that may ever be released about a block."""
+        return int(self.share * rows * p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question put to one block: everything that the rules look at.
+
+    `rows` are the complete rows of the block, `columns` its columns; `frame` is the declared one, if it is declared;
+    `history` is what the site logged about this federation.
+    """
+
+    question: Question[Any]
+    run: str
+    variables: tuple[str, ...]
+    frame: Frame | None
+    columns: tuple[str, ...]
+    rows: Matrix
+    history: Sequence[Entry]
+    rules: Rules
+
+    @property
+    def p(self) -> int:
+        """Columns of the block."""
+        return len(self.columns)
+
+    @property
+    def answered(self) -> list[Entry]:
+        """What left before."""
+        return [entry for entry in self.history if entry.outcome == ANSWERED]
+
+
+Check = Callable[[Case], None]
+
+
+def check_question(case: Case) -> None:
+    """Raise `Refused` unless every rule allows the question, before its answer is computed."""
+    rules = KINDS.get(type(case.question))
+    if rules is None:
+        raise Refused(Refusal.QUESTION)
+    if case.question.variables != case.variables:
+        raise Refused(Refusal.QUESTION, "the question is not about all variables of the federation, in their order")
+    for rule in rules:
+        rule(case)
+
+
+def check_budget(case: Case, block: str, numbers: int, digest: str, version: str) -> None:
+    """Raise `Refused` if so many more numbers would be too many; the same answer again costs nothing."""
+    spent = spent_numbers(case.history, block)
+    known = any((entry.digest, entry.version, entry.block) == (digest, version, block) for entry in case.answered)
+    allowed = case.rules.budget(len(case.rows), case.p)
+    if not known and spent + numbers > allowed:
+        raise Refused(
+            Refusal.BUDGET,
+            f"{spent:,} numbers about block {block!r} were released, {numbers:,} more asked for, of {allowed:,}",
+        )
+
+
+def spent_numbers(history: Sequence[Entry], block: str) -> int:
+    """Numbers released about a block so far: every distinct answer once."""
+    distinct = {
+        (entry.digest, entry.version): entry.numbers
+        for entry in history
+        if entry.outcome == ANSWERED and entry.block == block
+    }
+    return sum(distinct.values())
+
+
+def numbers_in(sums: Any) -> int:
+    """How many numbers about rows an answer tells; an exact one is a single number, however many bytes it takes."""
+    counted = sums.low if isinstance(sums, ExactSums) else sums
+    return int(counted.numbers)
+
+
+def digest_of(value: Any) -> str:
+    """A short digest of a value of the wire form; empty for None."""
+    return "" if value is None else hashlib.sha256(to_bytes(value)).hexdigest()[:32]
+
+
+def enough_rows(case: Case) -> None:
+    """Refuse a block of few rows."""
+    needed = case.rules.needed_rows(case.p)
+    if len(case.rows) < needed:
+        raise Refused(Refusal.ROWS, f"{len(case.rows)} complete rows; {needed} are needed for {case.p} columns")
+
+
+def enough_rows_for_tensor(case: Case) -> None:
+    """Refuse the full tensor of a block that it would nearly determine."""
+    needed = case.rules.needed_tensor_rows(case.p)
+    if len(case.rows) < needed:
+        raise Refused(
+            Refusal.TENSOR_ROWS, f"{len(case.rows)} complete rows; the tensor of {case.p} columns needs {needed}"
+        )
+
+
+def one_frame(case: Case) -> None:
+    """Refuse any frame but the declared one; without one, any but the first that was used."""
+    digest = digest_of(case.question.frame)
+    if case.frame is not None:
+        if digest != digest_of(case.frame):
+            raise Refused(Refusal.FRAME)
+        return
+    used = {entry.frame for entry in case.answered} - {"", digest_of(Frame.identity(len(case.variables)))}
+    if used and digest not in used:
+        raise Refused(Refusal.FRAME)
+
+
+def known_grid(case: Case) -> None:
+    """Refuse grids of one's own, and float64 sums once there were clipped ones: the difference is the clipped rows."""
+    grid = case.question.grid  # type: ignore[attr-defined]
+    if grid not in ARITHMETIC.values():
+        raise Refused(Refusal.FRAME, "the grid is none of the known ones")
+    used = {entry.clips for entry in case.answered} - {None}
+    if used and (grid is not None) not in used:
+        raise Refused(Refusal.FRAME, "sums were released on a grid and are now asked for without, or the reverse")
+
+
+def frame_or_none(case: Case) -> None:
+    """As `one_frame`; the question that a frame is made from is asked in none, where none is declared."""
+    undeclared = digest_of(Frame.identity(len(case.variables)))
+    if case.frame is not None or digest_of(case.question.frame) != undeclared:
+        one_frame(case)
+
+
+def no_filling(case: Case) -> None:
+    """Refuse to fill gaps: what is observed where would leave with the sums."""
+    if getattr(case.question, "given", None) is not None:
+        raise Refused(Refusal.GAPS)
+
+
+def pairs_of_levels(case: Case) -> None:
+    """Refuse small cells of single few-level columns and of pairs of them."""
+    _check_cells(case, 2)
+
+
+def quadruples_of_levels(case: Case) -> None:
+    """Refuse small cells of up to four few-level columns together."""
+    _check_cells(case, 4)
+
+
+def _check_cells(case: Case, most: int) -> None:
+    small = next(small_cells(case.rows, case.columns, most, case.rules), None)
+    if small is not None:
+        names = ", ".join(map(repr, small))
+        raise Refused(Refusal.CELLS, f"fewer than {case.rules.cell} rows share a combination of levels of {names}")
+
+
+def small_cells(rows: Matrix, columns: Sequence[str], most: int, rules: Rules) -> Iterator[tuple[str, ...]]:
+    """Combinations of up to `most` few-level columns with a cell that too few rows share."""
+    levels = few_levels(rows, columns, rules.levels)
+    for size in range(1, most + 1):
+        for names in combinations(levels, size):
+            codes = np.zeros(len(rows), dtype=np.int64)
+            for name in names:
+                codes = codes * (rules.levels + 1) + levels[name]
+            counts = np.bincount(codes)
+            if counts[counts > 0].min() < rules.cell:
+                yield names
+
+
+def few_levels(rows: Matrix, columns: Sequence[str], most: int) -> dict[str, Any]:
+    """The columns with at most so many different values, each as codes from 0."""
+    found = {}
+    for name, values in zip(columns, rows.T, strict=True):
+        if len(np.unique(values[:1000])) > most:
+            continue
+        levels, codes = np.unique(values, return_inverse=True)
+        if len(levels) <= most:
+            found[name] = codes
+    return found
+
+
+def honest_pair_map(case: Case) -> None:
+    """Refuse residuals that are not those of least squares in the moments that came with them."""
+    question = case.question
+    assert isinstance(question, PairQuestion)
+    if question.residuals is None:
+        return
+    basis = _basis(question.basis, case)
+    R, _ = residual_map(basis.moments.cov, basis.sources)
+    _require_close(question.residuals, R)
+    _grows_by_one(case, basis)
+
+
+def honest_entropy_map(case: Case) -> None:
+    """As `honest_pair_map`, for residuals that are standardised; their offsets and correlations are checked too."""
+    question = case.question
+    assert isinstance(question, EntropyQuestion)
+    basis = _basis(question.basis, case)
+    true = standardised_residuals(basis.moments, basis.sources)
+    u = len(true.variables)
+    pairs = question.pairs
+    if (
+        pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or ((pairs < 0) | (pairs >= u)).any()
+        or (pairs[:, 0] == pairs[:, 1]).any()
+    ):
+        raise Refused(Refusal.MAP, "the pairs are not pairs of residuals")
+    _require_close(question.residuals, true.R)
+    _require_close(question.offset, true.offset)
+    _require_close(question.rho, true.rho[pairs[:, 0], pairs[:, 1]])
+    _grows_by_one(case, basis)
+
+
+def _basis(basis: Basis | None, case: Case) -> Basis:
+    """The moments and sources a map claims to come from, if they can be such."""
+    if basis is None:
+        raise Refused(Refusal.MAP, "the question does not say where its residual map comes from")
+    p, moments, sources = len(case.variables), basis.moments, basis.sources
+    if moments.cov.shape != (p, p) or moments.mean.shape != (p,) or len(set(sources)) != len(sources):
+        raise Refused(Refusal.MAP)
+    if not all(0 <= source < p for source in sources) or len(sources) >= p:
+        raise Refused(Refusal.MAP)
+    finite = np.isfinite(moments.cov).all() and np.isfinite(moments.mean).all()
+    if not finite or not np.array_equal(moments.cov, moments.cov.T) or np.linalg.eigvalsh(moments.cov)[0] <= 0:
+        raise Refused(Refusal.MAP, "the covariance that came with the residual map is none")
+    return basis
+
+
+def _require_close(came: Matrix, true: Matrix) -> None:
+    if came.shape != true.shape or not np.abs(came - true).max(initial=0) <= CLOSE * np.abs(true).max(initial=1):
+        raise Refused(Refusal.MAP)
+
+
+def _grows_by_one(case: Case, basis: Basis) -> None:
+    """Refuse other moments than before in the run, and sources that are not those of before and at most one more."""
+    before = [entry for entry in case.answered if entry.run == case.run and entry.sources is not None]
+    if not before:
+        if len(basis.sources) > 1:
+            raise Refused(Refusal.PREFIX, "the first residuals of a run are given at most one variable")
+        return
+    last = before[-1]
+    assert last.sources is not None
+    if digest_of(basis.moments) != last.basis:
+        raise Refused(Refusal.MAP, "the covariance behind the residual maps changed within a run")
+    if basis.sources != last.sources and (basis.sources[:-1] != last.sources):
+        raise Refused(Refusal.PREFIX)
+
+
+COMMON: tuple[Check, ...] = (no_filling, enough_rows)
+
+KINDS: dict[type[Any], tuple[Check, ...]] = {
+    PairQuestion: (*COMMON, one_frame, known_grid, pairs_of_levels, honest_pair_map),
+    TensorQuestion: (*COMMON, one_frame, known_grid, enough_rows_for_tensor, quadruples_of_levels),
+    EntropyQuestion: (*COMMON, one_frame, pairs_of_levels, honest_entropy_map),
+    SiteMomentsQuestion: (*COMMON, frame_or_none, pairs_of_levels),
+}
+"""The rules by kind of question."""

@@ -1,0 +1,31 @@
+"""A federation of machines, in one process: the result that machines must give, to the bit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from fedrcd.data.federation import Federation
+from fedrcd.errors import ConfigError
+from fedrcd.federation.messages import cohort_layout
+from fedrcd.federation.site_service import declared_frame, open_blocks
+from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.transport import InProcess, Setting
+from fedrcd.statistics.grid import ARITHMETIC
+
+
+def in_process(
+    federation: Federation,
+    data: Mapping[str, str | os.PathLike[str]],
+    arithmetic: str = "exact",
+    cohort: Sequence[str] | None = None,
+) -> InProcess:
+    """A transport over the tables of the sites, in the declared frame; blocks stand in the order of the file."""
+    frame = declared_frame(federation)
+    if frame is None:
+        raise ConfigError("the federation file declares no frame; see `fedrcd frame propose`")
+    names = [site.name for site in federation.sites if cohort is None or site.name in cohort]
+    blocks = [block for name in names for block in open_blocks(federation, name, data[name])]
+    sites = [TableSite(block.site, block.rows, block.columns, block.block) for block in blocks]
+    layout = cohort_layout(federation, names)
+    return InProcess(sites, Setting(federation.variables, frame, layout, grid=ARITHMETIC[arithmetic]))

@@ -1,0 +1,64 @@
+"""Why a site does not answer: fixed codes, of which only the code travels.
+
+The text of an exception may quote a row; a code cannot. What happened in detail is written to the site's own log.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from fedrcd.errors import ProtocolError
+
+
+class Refusal(StrEnum):
+    """A code, and in `WORDS` what it means."""
+
+    MESSAGE = "message"
+    FEDERATION = "federation"
+    NAME = "name"
+    QUESTION = "question"
+    FRAME = "frame"
+    GAPS = "gaps"
+    ROWS = "rows"
+    TENSOR_ROWS = "tensor-rows"
+    CELLS = "cells"
+    BUDGET = "budget"
+    MAP = "map"
+    PREFIX = "prefix"
+    APPROVAL = "approval"
+    WAITING = "waiting"
+    DATA = "data"
+    DEADLINE = "deadline"
+    FAILED = "failed"
+
+
+WORDS = {
+    Refusal.MESSAGE: "the message is not one that it understands; both sides need the same version of fedrcd",
+    Refusal.FEDERATION: "its federation file is not the coordinator's; give both the same copy",
+    Refusal.NAME: "the question is for another site",
+    Refusal.QUESTION: "it does not answer questions of this kind",
+    Refusal.FRAME: "the frame is not the one of this federation",
+    Refusal.GAPS: "filling of missing values is not offered by sites that guard their rows",
+    Refusal.ROWS: "it has too few rows for the number of variables",
+    Refusal.TENSOR_ROWS: "it has too few rows to release the full tensor; take fedrcd-sx",
+    Refusal.CELLS: "a column with few levels has a level, or a combination of levels, that too few rows share",
+    Refusal.BUDGET: "its budget is used up: it has released as many numbers about these rows as it may",
+    Refusal.MAP: "the residuals asked for are not least-squares residuals of the covariance that came with them",
+    Refusal.PREFIX: "the residuals asked for do not follow from those of the round before",
+    Refusal.APPROVAL: "a person there refused to release the answer",
+    Refusal.WAITING: "a person there has to approve the answer first",
+    Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",
+    Refusal.DEADLINE: "it did not finish within its own deadline",
+    Refusal.FAILED: "it failed; its own log says why",
+}
+
+TEMPORARY = frozenset({Refusal.DATA, Refusal.DEADLINE, Refusal.FAILED})
+"""What another try may mend."""
+
+
+class Refused(ProtocolError):
+    """A site refuses; the message stays where it is raised, the code travels."""
+
+    def __init__(self, code: Refusal, detail: str = "") -> None:
+        super().__init__(detail or WORDS[code])
+        self.code = code

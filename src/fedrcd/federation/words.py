@@ -1,0 +1,42 @@
+"""Questions in words, for people who decide whether their answers may leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedrcd.protocol.questions import (
+    EntropyQuestion,
+    ExpectationQuestion,
+    PairQuestion,
+    Question,
+    SiteMomentsQuestion,
+    TensorQuestion,
+)
+
+
+def describe(question: Question[Any]) -> str:
+    """What an answer would tell, in one line."""
+    p = len(question.variables)
+    if isinstance(question, PairQuestion):
+        what = f"the row count and, for every pair of {p} variables, sums of products of powers up to order "
+        if question.residuals is None:
+            return f"{what}{question.order}"
+        sources = len(question.basis.sources) if question.basis else p - len(question.residuals)
+        given = f"{sources} of the variables" if sources != 1 else "one of the variables"
+        u = len(question.residuals)
+        return (
+            f"the row count and, for every pair of {u} residuals given {given}, "
+            f"sums of products of powers up to order {question.order}"
+        )
+    if isinstance(question, TensorQuestion):
+        return f"the row count and sums of all products of up to four of {p} variables"
+    if isinstance(question, EntropyQuestion):
+        return (
+            f"the row count and, for {len(question.residuals)} residuals and {len(question.pairs)} residuals of pairs "
+            "of them, two sums from which their entropy follows"
+        )
+    if isinstance(question, ExpectationQuestion):
+        return f"sums of the expected first and second moments of {p} variables, gaps filled"
+    if isinstance(question, SiteMomentsQuestion):
+        return f"the row count and this site's own mean, variance and fourth moment of each of {p} variables"
+    return f"the answer to a {type(question).__name__}"

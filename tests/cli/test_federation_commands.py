@@ -1,0 +1,167 @@
+"""Commands of sites, coordinators and keys that need no process of Flower."""
+
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+
+import pytest
+from typer.testing import CliRunner
+
+from fedrcd.cli.main import app
+from fedrcd.data.federation import read_federation
+from fedrcd.errors import ConfigError, FedrcdError, FileError
+from fedrcd.federation.messages import Request
+from fedrcd.federation.site_service import declared_frame
+from fedrcd.protocol.questions import PairQuestion
+from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.sites import NAMES, horizontal
+
+pytestmark = pytest.mark.skipif(find_spec("flwr") is None, reason="needs Flower")
+
+A = NAMES[0]
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return horizontal(tmp_path / "federation")
+
+
+def call(*arguments):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(done.exception, FedrcdError):
+        raise done.exception
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def site(disk, *more):
+    return ("--name", A, "--federation", disk.file, "--data", disk.data(A), "--state", disk.state(A), *more)
+
+
+def asked(disk):
+    question = PairQuestion(disk.federation.variables, declared_frame(disk.federation), 4, grid=ARITHMETIC["exact"])
+    return Request("r1.0", 1, disk.digest, A, NAMES, question)
+
+
+def test_check_says_what_is_fine_and_exits_by_what_is_not(disk):
+    done = call("site", "check", *site(disk))
+    assert done.exit_code == 0
+    assert "5 columns and 1 block as the federation says" in done.output
+    found = json.loads(call("site", "check", *site(disk, "--json")).output)
+    assert {one["kind"] for one in found} == {"fine"}
+    disk.service(A).reply(replace(asked(disk)))
+    assert "81 of 1,000 numbers released" in call("site", "check", *site(disk)).output
+
+
+def test_preview_says_in_words_what_would_leave(disk):
+    said = call("site", "preview", "fedrcd-s", *site(disk)).output
+    assert "sums of all products of up to four of 5 variables: 126 numbers, 0.32 per row" in said
+    assert "fedrcd-s would release 126 numbers about 400 rows" in said
+    content = json.loads(call("site", "preview", "fedrcd-x", *site(disk, "--json")).output)
+    assert len(content["questions"]) == 4
+    assert content["complete"]
+
+
+def test_log_shows_what_left(disk):
+    assert "0 entries" in call("site", "log", "--state", disk.state(A)).output
+    disk.service(A).reply(asked(disk))
+    disk.service(A).reply(replace(asked(disk), site="hospital-b"))
+    said = call("site", "log", "--state", disk.state(A)).output
+    assert "run r1.0 round 1 block hospital-a: 81 numbers left" in said
+    assert "refused (name)" in said
+    assert "2 entries, 81 numbers left this site" in said
+    lines = call("site", "log", "--state", disk.state(A), "--json").output.splitlines()
+    assert [json.loads(line)["outcome"] for line in lines] == ["answered", "name"]
+
+
+def test_a_changed_log_is_not_shown(disk):
+    disk.service(A).reply(asked(disk))
+    disk.service(A).reply(asked(disk))
+    path = disk.state(A) / "log.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    with pytest.raises(FileError, match="changed or taken out"):
+        call("site", "log", "--state", disk.state(A))
+
+
+def test_a_person_approves_or_refuses(disk):
+    state = disk.state(A)
+    assert "no answer is waiting" in call("site", "approve", "--state", state).output
+    service = disk.service(A, approve=True)
+    service.reply(asked(disk))
+    said = call("site", "approve", "--state", state).output
+    assert "81 numbers, 0.20 per row" in said
+    assert "approved: the row count" in call("site", "approve", said.split()[0], "--state", state).output
+    assert service.reply(asked(disk)).refusal is None
+    with pytest.raises(ConfigError, match="no single waiting answer"):
+        call("site", "approve", "abc", "--refuse", "--state", state)
+
+
+def test_keys_go_into_the_federation_file(disk):
+    said = call("keys", "init", "--federation", disk.file, "--out", "keys", "--host", "192.0.2.7").output
+    assert "keep it offline" in said
+    federation = read_federation(disk.file)
+    assert all(one.key.startswith("ecdsa-sha2-nistp384 ") for one in federation.sites)
+    assert federation.variables == disk.federation.variables
+    with pytest.raises(FileError, match="never replaced"):
+        call("keys", "init", "--federation", disk.file, "--out", "keys")
+
+
+def test_dry_runs_print_commands_of_flower(disk):
+    call("keys", "init", "--federation", disk.file, "--out", "keys")
+    served = call(
+        "site",
+        "serve",
+        *site(disk),
+        "--coordinator",
+        "h:9443",
+        "--ca",
+        "keys/ca.crt",
+        "--key",
+        f"keys/{A}",
+        "--dry-run",
+    )
+    assert "flower-supernode --superlink h:9443 --host 127.0.0.1" in served.output
+    assert "FLWR_TELEMETRY_ENABLED=0" in served.output
+    secured = ("--ca", "keys/ca.crt", "--certificate", "keys/server.pem", "--key", "keys/server.key")
+    started = call("coordinator", "start", "--federation", disk.file, *secured, "--dry-run")
+    assert "--enable-supernode-auth" in started.output
+    assert not disk.state(A).exists()
+
+
+def test_insecure_must_be_asked_for(disk):
+    with pytest.raises(ConfigError, match="--insecure"):
+        call("coordinator", "start", "--federation", disk.file, "--dry-run")
+    with pytest.raises(ConfigError, match="--insecure"):
+        call("site", "serve", *site(disk), "--coordinator", "h:1", "--dry-run")
+    said = call("coordinator", "start", "--federation", disk.file, "--insecure", "--dry-run").output
+    assert "--insecure" in said
+
+
+def test_a_run_needs_a_coordinator(disk):
+    with pytest.raises(FileError, match="there is no coordinator"):
+        call("coordinator", "run", "--federation", disk.file, "--out", "result")
+    with pytest.raises(FileError, match="there is no coordinator"):
+        call("coordinator", "status")
+
+
+def test_a_run_that_cannot_work_is_refused_before_it_starts(disk):
+    with pytest.raises(ConfigError, match="over sites fed-direct"):
+        call("coordinator", "run", "--federation", disk.file, "--out", "result", "--method", "direct-lingam")
+
+
+def test_status_and_dry_run_of_a_coordinator_that_stopped(disk):
+    from fedrcd.federation.flower.coordinator import Coordinator
+    from fedrcd.federation.plan import Status
+
+    Coordinator(state=str(disk.folder / "c"), host="127.0.0.1", port=9443, insecure=True, nodes={A: 5}).write()
+    state = ("--state", disk.folder / "c")
+    assert "NOT RUNNING" in call("coordinator", "status", *state).output
+    assert json.loads(call("coordinator", "status", *state, "--json").output)["sites"] == {A: False}
+    said = call("coordinator", "run", "--federation", disk.file, "--out", "result", *state, "--dry-run").output
+    assert "flwr run" in said
+    assert "--run-config" in said
+    with pytest.raises(FedrcdError, match="coordinator is not running"):
+        call("coordinator", "run", "--federation", disk.file, "--out", "result", *state)
+    Status(state="running", round=3, waiting=(A,)).write("result")
+    assert "running, round 3, waiting for hospital-a" in call("coordinator", "status", *state, "--out", "result").output

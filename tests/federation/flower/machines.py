@@ -1,0 +1,143 @@
+"""A federation of real processes with TLS and keys, whose processes can be killed and whose connections are watched."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from fedrcd.experiments.loopback import free_ports
+from fedrcd.federation.deployed import Patience
+from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, online
+from fedrcd.federation.flower.processes import Security, node_command, prepare_node
+from fedrcd.federation.keys import make_development_keys
+from tests.federation.sites import NAMES, horizontal
+
+SOON = 240.0
+"""Seconds within which anything must happen, on the busiest machine."""
+
+
+def until(condition, what):
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not happen within {SOON:.0f} s"
+        time.sleep(0.1)
+
+
+class Machines:
+    """Coordinator and sites as processes in sessions of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.keys = folder / "keys"
+        public = make_development_keys(self.keys, [*NAMES, "stranger"], ["127.0.0.1"])
+        self.disk = horizontal(folder / "federation", p=3, rows=(300, 310, 320), keys=public)
+        self.port, *self.local = free_ports(8)
+        self.security = Security(authority=self.keys / "ca.crt")
+        self.processes = {}
+
+    # processes
+
+    def start(self, name, arguments, environment=None):
+        """Start a process of its own session, with its connections watched where strace is there."""
+        traced = []
+        if shutil.which("strace"):
+            trace = self.folder / f"{name}-{time.monotonic_ns()}.connects"
+            traced = ["strace", "-D", "-f", "-qq", "--seccomp-bpf", "-e", "trace=connect", "-o", str(trace)]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [*traced, *arguments], env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def start_coordinator(self):
+        state = self.folder / "coordinator" / "coordinator.json"
+        state.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "fedrcd", "coordinator", "start", "--federation", str(self.disk.file)]
+        command += ["--port", str(self.port), "--ca", str(self.keys / "ca.crt"), "--state", str(state.parent)]
+        command += ["--certificate", str(self.keys / "server.pem"), "--key", str(self.keys / "server.key")]
+        self.start("coordinator", command)
+        until(state.exists, "the start of the coordinator")
+
+    def start_site(self, name, **changes):
+        """Start a site as `fedrcd site serve` does, but for settings that a test may change."""
+        home = self.disk.state(name)
+        settings = replace(self.disk.settings(changes.get("settings_of", name)), deadline=4.0, state=str(home))
+        settings.write(home / "site.json")
+        if not (home / "bin").exists():
+            prepare_node(home)
+        command = node_command(
+            coordinator=f"127.0.0.1:{self.port}",
+            port=changes.get("port", self.local[NAMES.index(name)] if name in NAMES else self.local[-1]),
+            home=home,
+            security=changes.get("security", self.security),
+            key=changes.get("key", self.keys / name),
+            settings=home / "site.json",
+        )
+        self.start(name, command.arguments, command.full_environment())
+
+    def kill(self, name):
+        """Kill a process without warning, and wait until what it started is gone too."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self, name):
+        """End a process as an operator would."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop_all(self):
+        for name in list(self.processes)[::-1]:
+            self.stop(name)
+        until(lambda: not self.left_behind(), "the end of all processes")
+
+    def left_behind(self):
+        """Numbers of the living processes that belong to this federation, by their surroundings."""
+        mark, found = str(self.folder).encode(), []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                home = [
+                    line for line in (entry / "environ").read_bytes().split(b"\0") if line.startswith(b"FLWR_HOME=")
+                ]
+                if home and mark in home[0]:
+                    found.append(int(entry.name))
+        return found
+
+    def answering(self, name):
+        """Numbers of the processes that answer a message at a site right now."""
+        mark, found = str(self.disk.state(name) / "bin" / "flwr-clientapp").encode(), []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and mark in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return found
+
+    # runs
+
+    @property
+    def coordinator(self):
+        return Coordinator.read(self.folder / "coordinator")
+
+    def plan(self, method="fedrcd-s", **changes):
+        out = self.folder / f"result-{time.monotonic_ns()}"
+        patience = Patience(deadline=120.0, retries=changes.pop("retries", 0))
+        fields = {"run": new_run(), "folder": str(out), "by_key": True, "wait": 120.0, "patience": patience}
+        return self.disk.plan(method, **{**fields, **changes})
+
+    def run(self, method="fedrcd-s", progress=lambda _: None, **changes):
+        return conduct(self.coordinator, self.plan(method, **changes), progress)
+
+    def sites_online(self):
+        there = online(self.coordinator)
+        return {name for name, number in self.coordinator.nodes.items() if number in there}

@@ -1,0 +1,305 @@
+"""A federation of real processes: results, credentials, faults. One federation for all, in the order of this file."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import httpx
+import numpy as np
+import pytest
+
+from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
+from fedrcd.federation.flower.processes import APP, FLOWER, Security
+from fedrcd.federation.keys import make_development_keys
+from fedrcd.federation.plan import ANSWERS, Outcome
+from fedrcd.methods.registry import build
+from fedrcd.protocol.driver import run
+from tests.federation.flower.evil_site import restore, take_over
+from tests.federation.flower.machines import Machines, until
+from tests.federation.sites import NAMES
+
+A, B, C = NAMES
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    federation = Machines(tmp_path_factory.mktemp("machines"))
+    try:
+        federation.start_coordinator()
+        for name in NAMES:
+            federation.start_site(name)
+        yield federation
+    finally:
+        federation.stop_all()
+
+
+def same_as_one_process(machines, outcome):
+    transport = machines.disk.in_process(outcome.sites)
+    expected = run(build(outcome.method).rounds(transport.setting), transport)
+    return np.array_equal(outcome.estimate.B, expected.B) and np.array_equal(outcome.estimate.order, expected.order)
+
+
+def test_one_round_by_the_command_line(machines):
+    out = machines.folder / "by-command"
+    command = [sys.executable, "-m", "fedrcd", "coordinator", "run", "--federation", str(machines.disk.file), "--json"]
+    command += ["--method", "fedrcd-s", "--out", str(out), "--state", str(machines.folder / "coordinator")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    outcome = Outcome.read(out)
+    assert same_as_one_process(machines, outcome)
+    assert json.loads(done.stdout)["B"] == outcome.estimate.B.tolist()
+    assert not (out / ANSWERS).exists()
+
+
+def test_many_rounds(machines):
+    outcome = machines.run("fedrcd-x")
+    assert outcome.rounds == 2
+    assert same_as_one_process(machines, outcome)
+
+
+def test_sites_know_what_left(machines):
+    for name in NAMES:
+        answered = [entry for entry in machines.disk.service(name).log.entries() if entry.outcome == "answered"]
+        assert len(answered) >= 3
+
+
+EVIL_APP = """
+import json
+from pathlib import Path
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+
+client, server = ClientApp(), ServerApp()
+PROOF = Path({proof!r})
+PROOF.with_name("imported-by-" + str(__import__("os").environ.get("FLWR_HOME", "")).replace("/", "_")).touch()
+
+
+@client.query("ask")
+def leak(message, context):
+    PROOF.with_name("leaked").touch()
+    return Message(RecordDict({{"c": ConfigRecord({{"rows": "all of them"}})}}), reply_to=message)
+
+
+@server.main()
+def main(grid, context):
+    empty = RecordDict({{"c": ConfigRecord({{"please": "rows"}})}})
+    replies = grid.send_and_receive([Message(empty, node, "query.ask") for node in grid.get_node_ids()], timeout=120)
+    PROOF.write_text(json.dumps([sorted(map(str, reply.content)) for reply in replies if not reply.has_error()]))
+"""
+
+
+def test_code_that_the_coordinator_sends_is_not_run_at_a_site(machines):
+    app, proof = machines.folder / "evil", machines.folder / "proofs" / "replies.json"
+    proof.parent.mkdir()
+    app.mkdir()
+    (app / "pyproject.toml").write_text(APP.format(flower=FLOWER).replace("fedrcd_run", "evil"))
+    (app / "LICENSE").write_text("none")
+    (app / "evil.py").write_text(EVIL_APP.format(proof=str(proof)))
+    machines.coordinator.flwr("run", str(app), "fedrcd")
+    until(proof.exists, "the end of the evil run")
+    until(lambda: proof.read_text(), "the end of the evil run")
+    assert json.loads(proof.read_text()) == [["arrays", "fedrcd"]] * 3  # our refusals, in our records
+    assert not (proof.parent / "leaked").exists()
+    imported = [path.name for path in proof.parent.glob("imported-by-*")]
+    assert all("coordinator" in name for name in imported)  # only where its owner started it
+
+
+def test_orders_come_from_this_machine_only(machines):
+    address = _other_address()
+    if address is None:
+        pytest.skip("this machine has no address but loopback")
+    # the coordinator of this test listens on loopback alone; that others' orders are refused is tested on the layer
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"https://{address}:{machines.port}/v1/control/", verify=False)
+
+
+def _other_address():
+    addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    return next((address for address in addresses if "." in address and not address.startswith("127.")), None)
+
+
+def test_plain_http_is_refused(machines):
+    with pytest.raises(httpx.HTTPError):
+        httpx.post(f"http://127.0.0.1:{machines.port}/v1/fleet/pull-messages", content=b"")
+
+
+def test_strangers_are_not_admitted(machines):
+    other = machines.folder / "other-authority"
+    make_development_keys(other, ["x"], ["127.0.0.1"])
+    machines.start_site("stranger", settings_of=C)  # a key that nobody registered
+    machines.start_site(
+        "wrong-ca",
+        settings_of=C,
+        key=machines.keys / C,
+        port=machines.local[4],
+        security=Security(authority=other / "ca.crt"),
+    )
+    refused = {"stranger": r"(?i)public key|register|unauthor|auth|node", "wrong-ca": r"(?i)certificate"}
+    for name, words in refused.items():
+        log = machines.folder / f"{name}.log"
+        until(lambda log=log, words=words: re.search(words, _after_start(log.read_text())), f"a refusal of {name}")
+    assert machines.sites_online() == set(NAMES)
+    for name in refused:
+        machines.kill(name)
+
+
+def _after_start(text):
+    return text.split("Starting Flower SuperNode")[-1]
+
+
+def test_a_key_under_another_name_answers_nothing(machines):
+    machines.stop(B)
+    machines.start_site(B, settings_of=C)
+    with pytest.raises(RunFailed, match="site 'hospital-b' refused: the question is for another site"):
+        machines.run()
+    machines.stop(B)
+    machines.start_site(B)
+
+
+def test_a_command_refuses_the_key_of_another_site(machines):
+    command = [sys.executable, "-m", "fedrcd", "site", "serve", "--name", C, "--federation", str(machines.disk.file)]
+    command += ["--data", str(machines.disk.data(C)), "--coordinator", f"127.0.0.1:{machines.port}"]
+    command += ["--ca", str(machines.keys / "ca.crt"), "--key", str(machines.keys / B)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=machines.folder)
+    assert done.returncode == 2
+    assert "is not the key that the federation file has for site 'hospital-c'" in done.stderr
+
+
+def test_a_site_that_hangs_is_tried_again_and_answers_later(machines):
+    data, kept = machines.disk.data(C), machines.folder / "kept.parquet"
+    shutil.move(data, kept)
+    os.mkfifo(data)  # whoever opens it waits for ever
+    seen = []
+
+    def mend(status):
+        if status.warnings and not seen:
+            seen.append(status.warnings[0])
+            data.unlink()
+            shutil.move(kept, data)
+
+    outcome = machines.run(progress=mend, retries=4)
+    assert "'hospital-c' refused: it did not finish within its own deadline; asking again" in seen[0]
+    assert same_as_one_process(machines, outcome)
+
+
+def test_a_site_that_raises_is_tried_again_and_its_text_stays(machines):
+    take_over(machines, C, "raise once")
+    plan = machines.plan(retries=1)
+    outcome = conduct(machines.coordinator, plan, lambda _: None)
+    restore(machines, C)
+    assert same_as_one_process(machines, outcome)
+    assert "failed before it could answer" in outcome.warnings[0]
+    for path in (machines.folder / os.path.basename(plan.folder)).iterdir():
+        assert b"4711" not in path.read_bytes()
+
+
+def test_a_reply_of_the_wrong_shape_is_not_added(machines):
+    take_over(machines, C, "shape")
+    with pytest.raises(RunFailed, match="site 'hospital-c' sent sums that are not of the kind or the size"):
+        machines.run()
+    restore(machines, C)
+
+
+def test_a_reply_from_an_earlier_run_is_not_added(machines):
+    take_over(machines, C, "earlier")
+    machines.run()  # honest the first time
+    with pytest.raises(RunFailed, match="site 'hospital-c' answered another question"):
+        machines.run()
+    restore(machines, C)
+
+
+def test_a_reply_that_is_sent_twice_counts_once(machines):
+    take_over(machines, C, "twice")
+    outcome = machines.run("fedrcd-x", retries=2)
+    restore(machines, C)
+    assert same_as_one_process(machines, outcome)
+
+
+def test_a_coordinator_that_is_killed_resumes(machines):
+    plan = machines.plan("fedrcd-x")
+    before = {name: len(machines.disk.service(name).log.entries()) for name in NAMES}
+    failures = []
+
+    def first():
+        try:
+            conduct(machines.coordinator, plan, lambda _: None)
+        except Exception as problem:
+            failures.append(problem)
+
+    watcher = threading.Thread(target=first)
+    watcher.start()
+    until(lambda: _round(plan) >= 2, "the second round")
+    superlink = machines.coordinator.process
+    os.kill(superlink, signal.SIGKILL)
+    watcher.join(300)
+    assert "the coordinator stopped; start it and give the same command again" in str(failures[0])
+    machines.stop("coordinator")
+    for name in NAMES:  # their connection is gone with the coordinator's memory
+        machines.stop(name)
+    machines.start_coordinator()
+    for name in NAMES:
+        machines.start_site(name)
+    resumed, is_resumed = planned(replace(plan, run="new"))
+    assert is_resumed
+    outcome = conduct(machines.coordinator, resumed, lambda _: None)
+    assert same_as_one_process(machines, outcome)
+    assert outcome.seconds[0] < 1.0  # the first round was on the disk
+    for name in NAMES:
+        fresh = machines.disk.service(name).log.entries()[before[name] :]
+        assert len({entry.digest for entry in fresh}) == 2
+        assert sum(entry.round == 1 for entry in fresh) == 1  # nobody was asked the first question twice
+
+
+def _round(plan):
+    from fedrcd.federation.plan import Status
+
+    status = Status.read(plan.folder)
+    return status.round if status else 0
+
+
+@pytest.mark.slow
+def test_a_killed_process_and_a_killed_node_are_tried_again(machines):
+    data, kept = machines.disk.data(C), machines.folder / "kept.parquet"
+    plan = machines.plan("fedrcd-x", retries=3)
+    state = {}
+
+    def harm(status):
+        if status.round == 1 and C in status.waiting and "process" not in state and machines.answering(C):
+            for number in machines.answering(C):
+                with contextlib.suppress(OSError):
+                    os.kill(number, signal.SIGKILL)
+            state["process"] = True
+            machines.kill(B)  # at the same time: both take Flower about a minute to notice
+            machines.start_site(B)
+
+    shutil.copy(data, kept)
+    outcome = conduct(machines.coordinator, plan, harm)
+    assert state["process"]
+    assert same_as_one_process(machines, outcome)
+    assert any("'hospital-c' stopped before it answered" in warning for warning in outcome.warnings)
+
+
+def test_nothing_leaves_the_machine(machines):
+    traces = sorted(machines.folder.glob("*.connects"))
+    if not traces:
+        pytest.skip("strace is not there")
+    text = "".join(path.read_text(errors="replace") for path in traces)
+    addresses = set(re.findall(r'sin_addr=inet_addr\("([^"]+)"\)', text)) | set(
+        re.findall(r'inet_pton\(AF_INET6, "([^"]+)"', text)
+    )
+    assert addresses  # it did see connections
+    assert {address for address in addresses if not (address.startswith("127.") or address == "::1")} == set()
+
+
+def test_no_process_is_left_behind(machines):
+    machines.stop_all()
+    assert machines.left_behind() == []

@@ -1,0 +1,115 @@
+"""Small federations on the disk, for tests."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
+from fedrcd.data.names import default_names
+from fedrcd.data.read import write_table
+from fedrcd.data.table import Table
+from fedrcd.federation.messages import federation_digest
+from fedrcd.federation.plan import RunPlan
+from fedrcd.federation.reference import in_process
+from fedrcd.federation.site_service import SiteService, SiteSettings, open_blocks
+from tests.contracts.federations import simulated
+
+NAMES = ("hospital-a", "hospital-b", "hospital-c")
+
+
+class OnDisk:
+    """A federation file, a table and a folder per site."""
+
+    def __init__(self, folder: Path, federation: Federation, tables: dict):
+        self.folder, self.federation = folder, federation
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / "federation.toml"
+        write_federation(self.file, federation)
+        for name, (rows, columns) in tables.items():
+            write_table(self.data(name), Table(rows, columns, name))
+
+    def data(self, name):
+        return self.folder / f"{name}.parquet"
+
+    def state(self, name):
+        return self.folder / "state" / name
+
+    def settings(self, name, **changes):
+        return SiteSettings(
+            name=name, federation=str(self.file), data=str(self.data(name)), state=str(self.state(name)), **changes
+        )
+
+    def service(self, name, **changes):
+        return SiteService(self.settings(name, **changes))
+
+    def settings_files(self, **changes):
+        paths = []
+        for site in self.federation.sites:
+            path = self.state(site.name) / "site.json"
+            self.settings(site.name, **changes).write(path)
+            paths.append(str(path))
+        return paths
+
+    def plan(self, method="fedrcd-s", **changes):
+        out = self.folder / "result"
+        settings = {"run": "r1", "federation": str(self.file), "folder": str(out), "method": method, "by_key": False}
+        return RunPlan(**{**settings, "wait": 0.0, **changes})
+
+    def in_process(self, cohort=None, arithmetic="exact"):
+        """The reference: the same rows, the same setting, no machines."""
+        data = {site.name: self.data(site.name) for site in self.federation.sites}
+        return in_process(self.federation, data, arithmetic, cohort)
+
+    def in_process_rows(self, name):
+        return np.concatenate([block.rows for block in open_blocks(self.federation, name, self.data(name))])
+
+    @property
+    def digest(self):
+        return federation_digest(self.federation)
+
+
+def frame_of(X, variables):
+    """A declared frame, to one digit."""
+    return {
+        name: VariableFrame(float(f"{X[:, j].mean():.1g}"), float(f"{X[:, j].std():.1g}"), "units")
+        for j, name in enumerate(variables)
+    }
+
+
+def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed=True, keys=None):
+    """Sites with all columns of rows of their own."""
+    _, X = simulated(p, sum(rows), seed)
+    variables = default_names(p)
+    parts = np.split(X, np.cumsum(rows)[:-1])
+    federation = Federation(
+        variables=variables,
+        sites=tuple(SiteEntry(name, variables, (name,), (keys or {}).get(name, "")) for name in names),
+        blocks=tuple(BlockEntry(name, n) for name, n in zip(names, rows, strict=True)),
+        frame=frame_of(X, variables) if framed else {},
+    )
+    return OnDisk(folder, federation, {name: (part, variables) for name, part in zip(names, parts, strict=True)})
+
+
+def scattered(folder, *, p=4, rows=600, seed=5):
+    """Sites that share rows or have several blocks: a holds all columns of two blocks, b and c parts of a third."""
+    _, X = simulated(p, 3 * rows, seed)
+    variables = default_names(p)
+    holdings = {
+        "hospital-a": (variables, ("2021", "2022")),
+        "hospital-b": (variables[:3], ("2023",)),
+        "hospital-c": (variables[1:], ("2023",)),
+    }
+    labels = np.repeat(["2021", "2022", "2023"], rows)
+    federation = Federation(
+        variables=variables,
+        sites=tuple(SiteEntry(name, columns, blocks) for name, (columns, blocks) in holdings.items()),
+        blocks=tuple(BlockEntry(label, rows) for label in ("2021", "2022", "2023")),
+        frame=frame_of(X, variables),
+    )
+    disk = OnDisk(folder, federation, {})
+    for name, (columns, blocks) in holdings.items():
+        order = np.flatnonzero(np.isin(labels, blocks))[::-1]  # later blocks first: files need not be sorted
+        content = {column: X[order, variables.index(column)] for column in columns}
+        pd.DataFrame({"id": order, "block": labels[order], **content}).to_parquet(disk.data(name))
+    return disk

@@ -1,0 +1,323 @@
+"""What a site refuses, rule by rule; every rule also lets the honest question pass."""
+
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrcd.federation.guards import (
+    KINDS,
+    Case,
+    Rules,
+    check_budget,
+    check_question,
+    digest_of,
+    few_levels,
+    small_cells,
+    spent_numbers,
+)
+from fedrcd.federation.messages import QUESTIONS
+from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.site_log import Entry
+from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.questions import (
+    Basis,
+    EntropyQuestion,
+    ExpectationQuestion,
+    PairQuestion,
+    SiteMomentsQuestion,
+    TensorQuestion,
+    residual_map,
+)
+from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC, Grid, rounded_map
+
+P = 4
+NAMES = ("a", "b", "c", "d")
+FRAME = Frame(np.zeros(P), np.ones(P))
+OTHER_FRAME = Frame(np.zeros(P), np.full(P, 2.0))
+X = np.random.default_rng(1).normal(size=(400, P))
+MOMENTS = Gaussian(X.mean(axis=0), np.cov(X.T, ddof=0))
+EXACT = ARITHMETIC["exact"]
+
+
+def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES):
+    return Case(
+        question=question,
+        run=run,
+        variables=NAMES,
+        frame=frame,
+        columns=columns,
+        rows=rows,
+        history=history,
+        rules=Rules(),
+    )
+
+
+def refusal(*args, **kwargs):
+    with pytest.raises(Refused) as caught:
+        check_question(case(*args, **kwargs))
+    return caught.value.code
+
+
+def entry(**fields):
+    defaults = {
+        "time": "t",
+        "run": "r.0",
+        "round": 1,
+        "federation": "f",
+        "digest": "q",
+        "question": "w",
+        "outcome": "answered",
+    }
+    return Entry(**{**defaults, **fields})
+
+
+def residuals(*sources, moments=MOMENTS, basis=None, change=0.0):
+    R, _ = residual_map(moments.cov, sources)
+    return PairQuestion(NAMES, FRAME, 4, R + change, basis=basis or Basis(moments, sources))
+
+
+def entropies(*sources, moments=MOMENTS, **changes):
+    true = standardised_residuals(moments, sources)
+    u = len(true.variables)
+    pairs = np.argwhere(~np.eye(u, dtype=bool))
+    question = EntropyQuestion(
+        NAMES, FRAME, true.R, true.offset, pairs, true.rho[pairs[:, 0], pairs[:, 1]], singles=True, basis=true.basis
+    )
+    return replace(question, **changes)
+
+
+HONEST = [
+    PairQuestion(NAMES, FRAME, 4),
+    PairQuestion(NAMES, FRAME, 4, grid=EXACT),
+    TensorQuestion(NAMES, FRAME),
+    TensorQuestion(NAMES, FRAME, grid=EXACT),
+    SiteMomentsQuestion(NAMES, FRAME),
+    residuals(2),
+    PairQuestion(
+        NAMES, FRAME, 4, rounded_map(residual_map(MOMENTS.cov, (1,))[0]), grid=EXACT, basis=Basis(MOMENTS, (1,))
+    ),
+    entropies(),
+    entropies(3),
+]
+
+
+@pytest.mark.parametrize("question", HONEST, ids=lambda question: type(question).__name__)
+def test_honest_questions_pass(question):
+    check_question(case(question))
+
+
+def test_every_kind_that_travels_has_a_rule_or_is_refused():
+    ruled = {kind for kind in QUESTIONS if kind in KINDS}
+    assert ruled == {PairQuestion, TensorQuestion, EntropyQuestion, SiteMomentsQuestion}
+    assert refusal(ExpectationQuestion(NAMES, FRAME, MOMENTS)) is Refusal.QUESTION
+
+
+def test_a_question_about_some_of_the_variables_is_refused():
+    kept = FRAME.keep([0, 1])
+    assert refusal(PairQuestion(("a", "b"), kept, 4)) is Refusal.QUESTION
+    assert refusal(PairQuestion(NAMES[::-1], FRAME, 4)) is Refusal.QUESTION
+
+
+@pytest.mark.parametrize("question", HONEST, ids=lambda question: type(question).__name__)
+def test_few_rows_are_not_summed(question):
+    assert refusal(question, rows=X[:99]) is Refusal.ROWS
+
+
+def test_the_rows_needed_grow_with_the_columns():
+    assert [Rules().needed_rows(p) for p in (2, 10, 11, 50)] == [100, 100, 110, 500]
+    assert Rules().needed_tensor_rows(20) == 1063
+    assert Rules().budget(1063, 20) >= comb(24, 4)
+
+
+def test_the_tensor_needs_more_rows():
+    wide = np.random.default_rng(2).normal(size=(300, 12))
+    names = tuple(f"v{j}" for j in range(12))
+    frame = Frame.identity(12)
+    tensor = Case(
+        question=TensorQuestion(names, frame),
+        run="r",
+        variables=names,
+        frame=frame,
+        columns=names,
+        rows=wide,
+        history=(),
+        rules=Rules(),
+    )
+    with pytest.raises(Refused) as caught:
+        check_question(tensor)
+    assert caught.value.code is Refusal.TENSOR_ROWS
+    check_question(replace(tensor, question=PairQuestion(names, frame, 4)))
+    check_question(replace(tensor, rows=np.random.default_rng(2).normal(size=(304, 12))))
+
+
+def with_levels(*columns):
+    rows = X.copy()
+    for j, values in enumerate(columns):
+        rows[:, j] = values
+    return rows
+
+
+def flag(carriers):
+    return (np.arange(len(X)) < carriers).astype(float)
+
+
+@pytest.mark.parametrize("carriers", [1, 10, 390, 399])
+def test_a_level_that_few_rows_share_is_refused(carriers):
+    for question in (PairQuestion(NAMES, FRAME, 4), TensorQuestion(NAMES, FRAME), SiteMomentsQuestion(NAMES, FRAME)):
+        assert refusal(question, rows=with_levels(flag(carriers))) is Refusal.CELLS
+
+
+@pytest.mark.parametrize("carriers", [11, 200, 389])
+def test_a_level_that_enough_rows_share_passes(carriers):
+    check_question(case(PairQuestion(NAMES, FRAME, 4), rows=with_levels(flag(carriers))))
+
+
+def test_combinations_of_levels_count_as_far_as_the_statistic_sees():
+    half = flag(200)
+    crossed = ((np.arange(400) < 12) | (np.arange(400) >= 395)).astype(float)
+    assert refusal(PairQuestion(NAMES, FRAME, 4), rows=with_levels(half, crossed)) is Refusal.CELLS
+    a, b = np.arange(400) // 200 % 2, np.arange(400) // 100 % 2
+    c = (a ^ b) ^ (np.arange(400) % 80 == 0)  # every pair of these is balanced; five rows break the rule of all three
+    check_question(case(PairQuestion(NAMES, FRAME, 4), rows=with_levels(a, b, c)))
+    assert refusal(TensorQuestion(NAMES, FRAME), rows=with_levels(a, b, c)) is Refusal.CELLS
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 2**31))
+def test_small_cells_are_those_that_counting_finds(m, n, seed):
+    rng = np.random.default_rng(seed)
+    rows = with_levels(rng.permutation(flag(m)), rng.permutation(flag(n)))
+    cells = [np.unique(rows[:, :k], axis=0, return_counts=True)[1] for k in (1, 2)]
+    other = np.unique(rows[:, 1], return_counts=True)[1]
+    expected = min(cell.min() for cell in (*cells, other)) < 11
+    assert (next(small_cells(rows, NAMES, 2, Rules()), None) is not None) == expected
+
+
+def test_a_column_of_many_values_has_no_levels():
+    assert few_levels(with_levels(np.arange(400) % 6), NAMES, 5) == {}
+    assert list(few_levels(with_levels(np.arange(400) % 5), NAMES, 5)) == ["a"]
+
+
+def test_a_late_level_is_seen():
+    long = np.zeros((3000, 1))
+    long[2999] = 1.0
+    assert list(few_levels(long, ("a",), 5)) == ["a"]
+
+
+def test_only_the_declared_frame_is_answered_in():
+    assert refusal(PairQuestion(NAMES, OTHER_FRAME, 4)) is Refusal.FRAME
+    assert refusal(SiteMomentsQuestion(NAMES, OTHER_FRAME)) is Refusal.FRAME
+
+
+def test_without_a_declared_frame_the_first_one_stays():
+    free = {"frame": None}
+    check_question(case(SiteMomentsQuestion(NAMES, Frame.identity(P)), **free))
+    asked_in_none = entry(frame=digest_of(Frame.identity(P)))
+    check_question(case(PairQuestion(NAMES, OTHER_FRAME, 4), history=[asked_in_none], **free))
+    used = [asked_in_none, entry(frame=digest_of(OTHER_FRAME))]
+    check_question(case(PairQuestion(NAMES, OTHER_FRAME, 4), history=used, **free))
+    third = Frame(np.ones(P), np.ones(P))
+    assert refusal(PairQuestion(NAMES, third, 4), history=used, **free) is Refusal.FRAME
+    assert refusal(SiteMomentsQuestion(NAMES, third), history=used, **free) is Refusal.FRAME
+
+
+def test_a_grid_of_ones_own_is_refused():
+    assert refusal(PairQuestion(NAMES, FRAME, 4, grid=Grid(21, 1))) is Refusal.FRAME
+    assert refusal(TensorQuestion(NAMES, FRAME, grid=Grid(3, 64))) is Refusal.FRAME
+
+
+def test_clipped_and_unclipped_sums_are_not_both_released():
+    clipped, free = [entry(clips=True)], [entry(clips=False)]
+    assert refusal(PairQuestion(NAMES, FRAME, 4), history=clipped) is Refusal.FRAME
+    assert refusal(TensorQuestion(NAMES, FRAME, grid=EXACT), history=free) is Refusal.FRAME
+    check_question(case(TensorQuestion(NAMES, FRAME, grid=ARITHMETIC["compact"]), history=clipped))
+
+
+def test_gaps_are_not_filled():
+    assert refusal(PairQuestion(NAMES, FRAME, 4, given=MOMENTS)) is Refusal.GAPS
+    assert refusal(TensorQuestion(NAMES, FRAME, given=MOMENTS)) is Refusal.GAPS
+
+
+def test_a_map_must_say_where_it_comes_from():
+    R, _ = residual_map(MOMENTS.cov, (0,))
+    assert refusal(PairQuestion(NAMES, FRAME, 4, R)) is Refusal.MAP
+    assert refusal(replace(entropies(), basis=None)) is Refusal.MAP
+
+
+def test_a_free_map_is_refused():
+    picks_a_row = np.array([[1e6, 1.0, 0.0, 0.0]])
+    assert refusal(PairQuestion(NAMES, FRAME, 4, picks_a_row, basis=Basis(MOMENTS, (1, 2, 3)))) is Refusal.MAP
+    assert refusal(residuals(1, change=1e-4)) is Refusal.MAP
+    assert refusal(entropies(1, offset=np.full(3, 0.1))) is Refusal.MAP
+    assert refusal(entropies(1, rho=np.zeros(6))) is Refusal.MAP
+    assert refusal(entropies(1, pairs=np.array([[0, 7]]), rho=np.zeros(1))) is Refusal.MAP
+    assert refusal(entropies(1, pairs=np.array([[1, 1]]), rho=np.ones(1))) is Refusal.MAP
+
+
+@pytest.mark.parametrize(
+    "cov",
+    [np.eye(3), -np.eye(P), np.full((P, P), np.nan), np.triu(np.ones((P, P))), np.zeros((P, P))],
+    ids=["small", "negative", "nan", "asymmetric", "zero"],
+)
+def test_moments_that_are_none_are_refused(cov):
+    R, _ = residual_map(MOMENTS.cov, (1,))
+    assert refusal(PairQuestion(NAMES, FRAME, 4, R, basis=Basis(Gaussian(MOMENTS.mean, cov), (1,)))) is Refusal.MAP
+
+
+@pytest.mark.parametrize("sources", [(1, 1), (4,), (-1,), (0, 1, 2, 3)])
+def test_sources_that_are_none_are_refused(sources):
+    R, _ = residual_map(MOMENTS.cov, (1,))
+    assert refusal(PairQuestion(NAMES, FRAME, 4, R, basis=Basis(MOMENTS, sources))) is Refusal.MAP
+
+
+def answered(*sources, moments=MOMENTS, run="r.0"):
+    return entry(run=run, basis=digest_of(moments), sources=sources)
+
+
+def test_sources_grow_by_one_in_a_run():
+    check_question(case(residuals(2), history=[]))
+    check_question(case(residuals(2, 0), history=[answered(2)]))
+    check_question(case(residuals(2), history=[answered(2)]))  # asked again
+    assert refusal(residuals(2, 0)) is Refusal.PREFIX
+    assert refusal(residuals(2, 0, 1), history=[answered(2)]) is Refusal.PREFIX
+    assert refusal(residuals(0, 2), history=[answered(2)]) is Refusal.PREFIX
+    assert refusal(residuals(0), history=[answered(2)]) is Refusal.PREFIX
+    assert refusal(entropies(1, 0), history=[answered()]) is Refusal.PREFIX
+    check_question(case(entropies(1), history=[answered()]))
+    check_question(case(residuals(1), history=[answered(2, run="another")]))
+
+
+def test_the_covariance_stays_the_same_in_a_run():
+    other = Gaussian(MOMENTS.mean, MOMENTS.cov + 0.1 * np.eye(P))
+    assert refusal(residuals(2, 0, moments=other), history=[answered(2)]) is Refusal.MAP
+    check_question(case(residuals(2, moments=other), history=[answered(2, run="another")]))
+
+
+def test_numbers_add_up_over_rounds_and_runs():
+    budget = Rules().budget(len(X), P)
+    question = case(
+        PairQuestion(NAMES, FRAME, 4), history=[entry(digest="one", block="2021", numbers=budget - 50, version="v")]
+    )
+    check_budget(question, "2021", 50, "two", "v")
+    check_budget(question, "2022", 51, "two", "v")
+    check_budget(question, "2021", 51, "one", "v")  # the same answer again tells nothing new
+    for digest, version in (("two", "v"), ("one", "w")):
+        with pytest.raises(Refused) as caught:
+            check_budget(question, "2021", 51, digest, version)
+        assert caught.value.code is Refusal.BUDGET
+
+
+def test_only_answers_are_spent_and_each_once():
+    history = [
+        entry(digest="one", block="b", numbers=5, version="v"),
+        entry(digest="one", block="b", numbers=5, version="v"),
+        entry(digest="one", block="b", numbers=5, version="w"),
+        entry(digest="two", block="b", numbers=7, version="v", outcome="budget"),
+        entry(digest="two", block="c", numbers=9, version="v"),
+    ]
+    assert spent_numbers(history, "b") == 10

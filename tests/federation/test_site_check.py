@@ -1,0 +1,112 @@
+"""What a site learns before it connects: whether its table fits, and what would leave."""
+
+import numpy as np
+import pytest
+
+from fedrcd.data.read import write_table
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError, DataError
+from fedrcd.federation.guards import Rules
+from fedrcd.federation.preview import rehearse
+from fedrcd.federation.site_check import check_site
+from fedrcd.federation.site_log import Entry
+from fedrcd.federation.site_service import open_blocks
+from tests.federation.sites import horizontal, scattered
+
+A = "hospital-a"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return horizontal(tmp_path)
+
+
+def rewrite(disk, change):
+    rows = disk.in_process_rows(A)
+    change(rows)
+    write_table(disk.data(A), Table(rows, disk.federation.variables, A))
+
+
+def findings(disk, kind, history=(), **settings):
+    return [one.text for one in check_site(disk.settings(A, **settings), disk.federation, history) if one.kind == kind]
+
+
+def test_a_good_table_is_fine(disk):
+    assert findings(disk, "warning") == []
+    assert findings(disk, "refusal") == []
+    assert findings(disk, "fine") == [
+        "5 columns and 1 block as the federation says",
+        "block 'hospital-a': 400 complete rows, 100 needed for any method".replace("100", "50"),
+        "block 'hospital-a': 0 of 1,000 numbers released that may ever be",
+    ]
+
+
+def test_binary_and_few_level_columns_are_warned_of(disk):
+    def change(rows):
+        rows[:, 0] = np.arange(len(rows)) % 2
+        rows[:, 1] = np.arange(len(rows)) % 7
+
+    rewrite(disk, change)
+    warnings = " ".join(findings(disk, "warning"))
+    assert "column 'x1' is binary" in warnings
+    assert "column 'x2' has 7 levels only" in warnings
+
+
+def test_a_rare_level_would_be_refused(disk):
+    def change(rows):
+        rows[:, 0] = np.arange(len(rows)) < 3
+
+    rewrite(disk, change)
+    assert "fewer than 11 rows share a level of 'x1'" in findings(disk, "refusal")[0]
+
+
+def test_another_unit_is_warned_of(disk):
+    def change(rows):
+        rows[:, 2] *= 1000
+
+    rewrite(disk, change)
+    assert "column 'x3' lies far from its declared frame, in units: is it another unit?" in findings(disk, "warning")[0]
+
+
+def test_values_far_outside_are_warned_of(disk):
+    def change(rows):
+        rows[0, 2] += 60 * disk.federation.frame["x3"].scale
+
+    rewrite(disk, change)
+    assert "column 'x3' has values far outside its frame" in findings(disk, "warning")[0]
+
+
+def test_few_rows_would_be_refused(disk):
+    assert "any question needs 500" in findings(disk, "refusal", rules=Rules(rows=500))[0]
+    assert "other methods can run" in findings(disk, "refusal", rules=Rules(rows_per_tensor=20.0))[0]
+
+
+def test_a_budget_that_is_used_up_shows(disk):
+    spent = Entry(
+        time="t", run="r", round=1, federation="f", digest="d", question="q", outcome="answered", block=A, numbers=1000
+    )
+    assert "1,000 of 1,000 numbers released" in findings(disk, "refusal", history=[spent])[0]
+
+
+def test_a_table_that_is_not_as_declared_is_an_error(disk):
+    write_table(disk.data(A), Table(np.random.default_rng(0).normal(size=(9, 5)), disk.federation.variables, A))
+    with pytest.raises(DataError, match="has 9 rows of block 'hospital-a'; the federation says 400"):
+        check_site(disk.settings(A), disk.federation)
+    with pytest.raises(ConfigError, match="did you mean"):
+        check_site(disk.settings("hospital-d"), disk.federation)
+
+
+@pytest.mark.parametrize(("method", "rounds"), [("fedrcd-s", 1), ("fedrcd-x", 4), ("fed-direct", 5)])
+def test_a_rehearsal_asks_what_the_run_would(disk, method, rounds):
+    name, releases, whole = rehearse(disk.federation, method, open_blocks(disk.federation, A, disk.data(A)))
+    assert (name, len(releases), whole) == (method, rounds, True)
+    assert all(release.numbers > 0 for release in releases)
+
+
+def test_a_site_with_some_columns_sees_the_first_question(tmp_path):
+    disk = scattered(tmp_path)
+    _, releases, whole = rehearse(
+        disk.federation, "fedrcd-sp", open_blocks(disk.federation, "hospital-b", disk.data("hospital-b"))
+    )
+    assert not whole
+    assert len(releases) == 1

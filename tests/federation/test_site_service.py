@@ -1,0 +1,222 @@
+"""A site: answers like the reference, under its rules, and lets nothing else out."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.federation import site_service
+from fedrcd.federation.guards import Rules
+from fedrcd.federation.messages import Request, pack_request, unpack_reply
+from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame
+from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.wire import Packet, to_bytes
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.sites import NAMES, horizontal
+
+EXACT = ARITHMETIC["exact"]
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return horizontal(tmp_path)
+
+
+def question(disk, order=4):
+    return PairQuestion(disk.federation.variables, declared_frame(disk.federation), order, grid=EXACT)
+
+
+def request(disk, **changes):
+    asked = Request("r1.0", 1, disk.digest, "hospital-a", NAMES, question(disk))
+    return replace(asked, **changes)
+
+
+def outcomes(service):
+    return [entry.outcome for entry in service.log.entries()]
+
+
+def test_an_answer_is_that_of_the_reference_to_the_bit(disk):
+    reply = unpack_reply(disk.service("hospital-a").respond(pack_request(request(disk))))
+    reference = disk.in_process().sites[0].answer(question(disk))
+    [(label, sums)] = reply.blocks
+    assert label == "hospital-a"
+    assert to_bytes(sums) == to_bytes(reference)
+    assert reply.digest == request(disk).digest
+
+
+def test_what_left_is_in_the_log_before_it_leaves(disk):
+    service = disk.service("hospital-a")
+    service.reply(request(disk, round=3))
+    [entry] = service.log.entries()
+    assert (entry.outcome, entry.round, entry.block, entry.rows, entry.variables) == (
+        "answered",
+        3,
+        "hospital-a",
+        400,
+        5,
+    )
+    assert entry.numbers == 1 + 4 * 5 + 10 * 6  # the count, four powers of each, six products of each pair
+    assert entry.digest == request(disk).digest
+
+
+def test_nothing_leaves_when_the_log_cannot_be_written(disk):
+    service = disk.service("hospital-a")
+    service.log.path.mkdir(parents=True)
+    reply = service.reply(request(disk))
+    assert reply.refusal is Refusal.DATA
+    assert reply.blocks == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"federation": "0" * 64}, Refusal.FEDERATION),
+        ({"site": "hospital-b"}, Refusal.NAME),
+        ({"cohort": ("hospital-b",)}, Refusal.MESSAGE),
+        ({"cohort": NAMES[::-1]}, Refusal.MESSAGE),
+        ({"cohort": (*NAMES, "hospital-z")}, Refusal.MESSAGE),
+    ],
+)
+def test_questions_for_others_are_refused(disk, changes, code):
+    service = disk.service("hospital-a")
+    assert service.reply(request(disk, **changes)).refusal is code
+    assert outcomes(service) == [code.value]
+
+
+def test_a_message_that_is_none_is_refused(disk):
+    reply = unpack_reply(disk.service("hospital-a").respond(Packet({"hello": "world"}, ())))
+    assert reply.refusal is Refusal.MESSAGE
+
+
+def test_a_rule_that_refuses_is_logged_with_its_reason(disk):
+    service = disk.service("hospital-a", rules=Rules(rows=401))
+    assert service.reply(request(disk)).refusal is Refusal.ROWS
+    [entry] = service.log.entries()
+    assert entry.detail == "400 complete rows; 401 are needed for 5 columns"
+
+
+def test_the_budget_is_kept_over_runs(disk):
+    service = disk.service("hospital-a")
+    tensor = TensorQuestion(disk.federation.variables, declared_frame(disk.federation), grid=EXACT)
+    spent = 0
+    orders = [request(disk, run=f"r{k}", question=question(disk, order)) for k, order in enumerate((4, 3, 2, 1))]
+    for asked in [*orders, request(disk, run="t", question=tensor)]:
+        assert service.reply(asked).refusal is None
+    spent = sum(entry.numbers for entry in service.log.entries())
+    tight = replace(service.settings, rules=Rules(share=(spent - 1) / (400 * 5)))
+    cohort = request(disk, run="u", cohort=NAMES[:2])  # another question, for it settles other shares
+    assert SiteService(tight).reply(cohort).refusal is Refusal.BUDGET
+    assert SiteService(tight).reply(request(disk, run="again")).refusal is None  # an old answer costs nothing
+
+
+def test_a_restarted_site_gives_the_same_answer_and_version(disk):
+    first = disk.service("hospital-a").reply(request(disk))
+    again = disk.service("hospital-a").reply(request(disk))
+    assert to_bytes(first.blocks[0][1]) == to_bytes(again.blocks[0][1])
+    assert first.version == again.version != ""
+
+
+def test_the_version_changes_with_the_rows_and_with_the_site(disk, tmp_path):
+    version = disk.service("hospital-a").reply(request(disk)).version
+    twin = horizontal(tmp_path / "twin")
+    assert twin.service("hospital-a").reply(request(twin)).version != version  # another secret: nobody can compare
+    rows = np.array(disk.in_process().sites[0].rows)
+    rows[0, 0] += 1e-9
+    from fedrcd.data.read import write_table
+    from fedrcd.data.table import Table
+
+    write_table(disk.data("hospital-a"), Table(rows, disk.federation.variables, "t"))
+    assert disk.service("hospital-a").reply(request(disk)).version != version
+
+
+def test_no_text_of_an_exception_leaves(disk, monkeypatch):
+    secret = "patient 4711 has 3.14159"
+
+    def fail(*_, **__):
+        raise RuntimeError(secret)
+
+    monkeypatch.setattr(site_service, "open_blocks", fail)
+    service = disk.service("hospital-a")
+    packet = service.respond(pack_request(request(disk)))
+    assert secret not in json.dumps(packet.header)
+    assert packet.arrays == ()
+    assert unpack_reply(packet).refusal is Refusal.FAILED
+    [entry] = service.log.entries()
+    assert secret in entry.detail  # where people at the site find it
+
+
+@pytest.mark.parametrize("content", [b"", b"not a table", None])
+def test_a_broken_table_is_a_code_at_the_coordinator_and_a_reason_at_the_site(disk, content):
+    if content is None:
+        disk.data("hospital-a").unlink()
+    else:
+        disk.data("hospital-a").write_bytes(content)
+    service = disk.service("hospital-a")
+    packet = service.respond(pack_request(request(disk)))
+    assert unpack_reply(packet).refusal is Refusal.DATA
+    assert "hospital-a.parquet" not in json.dumps(packet.header)
+    assert "hospital-a.parquet" in service.log.entries()[0].detail
+
+
+def test_rows_with_missing_values_are_left_out(disk):
+    from fedrcd.data.read import write_table
+    from fedrcd.data.table import Table
+
+    rows = np.array(disk.in_process().sites[0].rows)
+    rows[:7, 2] = np.nan
+    write_table(disk.data("hospital-a"), Table(rows, disk.federation.variables, "t"))
+    [(_, sums)] = disk.service("hospital-a").reply(request(disk)).blocks
+    assert sums.low.count.shape == (1, 1)
+    assert int(sums.low.count[0, 0]) == 393
+
+
+def test_an_answer_waits_for_a_person(disk):
+    service = disk.service("hospital-a", approve=True)
+    for _ in range(2):
+        assert service.reply(request(disk)).refusal is Refusal.WAITING
+    assert service.log.entries() == []  # nothing left
+    [pending] = service.approvals.all()
+    assert "every pair of 5 variables" in pending.question
+    assert pending.numbers == 81
+    service.approvals.decide(pending.digest[:8], "approved")
+    assert service.reply(request(disk)).refusal is None
+    assert outcomes(service) == ["answered"]
+    assert service.reply(request(disk, question=question(disk, 3))).refusal is Refusal.WAITING  # another question
+
+
+def test_a_person_can_refuse(disk):
+    service = disk.service("hospital-a", approve=True)
+    service.reply(request(disk))
+    service.approvals.decide("", "refused")
+    assert service.reply(request(disk)).refusal is Refusal.APPROVAL
+    with pytest.raises(ConfigError, match="waiting: none"):
+        service.approvals.decide("", "approved")
+
+
+def test_rules_can_only_be_made_stricter(disk):
+    for rules in (Rules(rows=99), Rules(share=0.6), Rules(cell=3), Rules(levels=4)):
+        with pytest.raises(ConfigError, match="stricter"):
+            disk.settings("hospital-a", rules=rules)
+
+
+def test_settings_come_back(disk, tmp_path):
+    settings = disk.settings("hospital-a", approve=True, rules=Rules(rows=250))
+    settings.write(tmp_path / "site.json")
+    assert SiteSettings.read(tmp_path / "site.json") == settings
+    with pytest.raises(FileError, match="site serve"):
+        SiteSettings.read(tmp_path / "no.json")
+
+
+def test_the_secret_of_a_site_is_its_own(disk):
+    service = disk.service("hospital-a")
+    service.reply(request(disk))
+    assert (disk.state("hospital-a") / "secret").stat().st_mode & 0o077 == 0
+
+
+def test_a_frame_is_declared_for_all_variables_or_not_at_all(disk):
+    assert isinstance(declared_frame(disk.federation), Frame)
+    assert declared_frame(replace(disk.federation, frame={"x1": disk.federation.frame["x1"]})) is None
