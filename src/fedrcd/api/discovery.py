@@ -62,6 +62,8 @@ class Discovery:
         How each source was chosen.
     notes : tuple of str
         What the user should know before trusting the result.
+    confidence : (p, p) array, optional
+        Bootstrap probability of each edge: entry [i, j] is the share of replicates with an edge from j to i.
     """
 
     names: tuple[str, ...]
@@ -78,6 +80,7 @@ class Discovery:
     start: tuple[str, ...] = ()
     trace: tuple[TraceStep, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
+    confidence: Matrix | None = field(repr=False, default=None)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -106,8 +109,11 @@ class Discovery:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", "trace"}}
+        apart = {"B", "trace", "confidence"}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in apart}
         content = {"format": FORMAT, **fields, "B": self.B.tolist(), "trace": [asdict(step) for step in self.trace]}
+        if self.confidence is not None:
+            content["confidence"] = self.confidence.tolist()
         text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
         if path is not None:
             try:
@@ -129,6 +135,9 @@ class Discovery:
         try:
             trace = tuple(TraceStep(**step) for step in content.pop("trace"))
             B = np.array(content.pop("B"), dtype=float)
+            confidence = content.pop("confidence", None)
+            if confidence is not None:
+                content["confidence"] = np.array(confidence, dtype=float)
             content |= {name: tuple(map(str, content[name])) for name in ("names", "order", "start", "notes")}
             found = cls(B=B, trace=trace, **content)
         except (KeyError, TypeError, ValueError) as problem:
@@ -140,6 +149,10 @@ class Discovery:
         """Raise unless the order is one of the variables and the effects are finite and follow it."""
         if sorted(self.order) != sorted(self.names) or self.B.shape != (len(self.names),) * 2:
             raise FileError("not a discovery: its order or its effects are not those of its variables")
+        if self.confidence is not None and (
+            self.confidence.shape != self.B.shape or not ((self.confidence >= 0) & (self.confidence <= 1)).all()
+        ):
+            raise FileError("not a discovery: its confidence is not a probability per pair of variables")
         order = [self.names.index(name) for name in self.order]
         if not np.isfinite(self.B).all() or np.triu(self.B[np.ix_(order, order)]).any():
             raise FileError("not a discovery: its effects do not follow its order")

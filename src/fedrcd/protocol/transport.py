@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedrcd.errors import ProtocolError, StatisticError
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
@@ -37,6 +38,12 @@ class Setting:
     """Whether gaps are filled by pooled moments, which methods ask for first."""
     given: Gaussian | None = None
     """Those moments, once they are known."""
+    constraints: Constraints | None = None
+    """What is known of the graph before the data are seen."""
+
+    def candidates(self, placed: Sequence[int]) -> list[int] | None:
+        """Variables that may follow those already placed; None if any may."""
+        return None if self.constraints is None else self.constraints.admissible(placed)
 
 
 class Transport(Protocol):
