@@ -9,14 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedrcd.api.bootstrap import bootstrap as bootstrap
+    from fedrcd.api.bootstrap_result import Bootstrap as Bootstrap
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
     from fedrcd.data.labelled import LabelledTable as Table
+    from fedrcd.graphs.knowledge import Knowledge as Knowledge
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Bootstrap": "fedrcd.api.bootstrap_result",
+    "Knowledge": "fedrcd.graphs.knowledge",
+    "bootstrap": "fedrcd.api.bootstrap",
     "discover": "fedrcd.api.discover",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
@@ -24,7 +30,16 @@ _HOMES = {
 }
 _NAMES = {"Table": "LabelledTable"}
 
-__all__ = ["Discovery", "FedLiNGAM", "Table", "__version__", "discover"]
+__all__ = [
+    "Bootstrap",
+    "Discovery",
+    "FedLiNGAM",
+    "Knowledge",
+    "Table",
+    "__version__",
+    "bootstrap",
+    "discover",
+]
 
 
 def __getattr__(name: str) -> Any:

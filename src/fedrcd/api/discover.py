@@ -168,7 +168,7 @@ def prepare(
     checked = read_tables(tables, missing_codes, drop)
     names = _all_variables(checked, variables)
     constraints = None if knowledge is None else as_knowledge(knowledge, names).constraints(names)
-    blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
+    blocks = [LocalBlock(table.site, table.block, table.names, table.values, table.ids) for table in checked]
     choice = _choose(blocks, names) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     if card.one_table:

@@ -52,7 +52,10 @@ def _site_table(federation: Federation, site: SiteEntry, path: Path) -> Labelled
             raise DataError(
                 f"{path.name} has {labels.count(label)} rows of block {label!r}; the federation says {declared[label]}"
             )
-    kept = arrow.select([*site.columns, *([federation.block_column] if has_blocks else [])])
+    identifier = federation.id_column if federation.id_column in arrow.column_names else ""
+    kept = arrow.select(
+        [*site.columns, *([federation.block_column] if has_blocks else []), *filter(None, [identifier])]
+    )
     if has_blocks:
-        return LabelledTable(kept, site.name, block_column=federation.block_column)
-    return LabelledTable(kept, site.name, site.blocks[0])
+        return LabelledTable(kept, site.name, block_column=federation.block_column, id=identifier)
+    return LabelledTable(kept, site.name, site.blocks[0], id=identifier)

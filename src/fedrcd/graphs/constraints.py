@@ -1,12 +1,12 @@
 """What an order and a graph may look like, by variable number: prior knowledge once it is known to be free of clashes.
 
-All matrices are read ``[effect, cause]``. An order grows from the front; `admissible` says who may come next so that the
-rest can follow.
+All matrices are read ``[effect, cause]``. An order grows from the front; `admissible` says who may come next so that
+the rest can follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -14,6 +14,9 @@ import numpy as np
 
 from fedrcd.graphs.dag import ancestry
 from fedrcd.typing import BoolMatrix, IntVector
+
+Pick = Callable[[int, IntVector, IntVector], BoolMatrix]
+"""From a variable, those required as its parents and those it may have: which of the latter it has."""
 
 WAYS = 200
 """Paths tried for a required one that may not be a single edge."""
@@ -89,6 +92,22 @@ class Constraints:
     def certain(self) -> BoolMatrix:
         """Edges that are required, or that stand for a required path where they are not forbidden."""
         return self.required | (self.required_paths & ~self.forbidden)
+
+    def grow(self, order: IntVector, pick: Pick) -> BoolMatrix:
+        """Edges along an order that keep to what is known, [i, j] for j -> i; `pick` chooses where there is choice."""
+        edges, ancestors = self.required & False, self.required & False
+        for position in range(1, len(order)):
+            target, before = int(order[position]), order[:position]
+            required = self.required[target, before]
+            free = before[~required & ~self.banned(target, ancestors)[before]]
+            edges[target, free[pick(target, before[required], free)]] = True
+            edges[target, before[required]] = True
+            parents = edges[target]
+            ancestors[target] = parents | ancestors[parents].any(axis=0)
+        complete = self.complete(edges, order)
+        if complete is None:  # the paths that are required go best without some of the edges that were picked
+            return self.settled(order).grow(order, pick)
+        return complete
 
     def complete(self, edges: BoolMatrix, order: IntVector) -> BoolMatrix | None:
         """Edges along an order with those added that required paths still lack; None if that breaks a forbidden one.

@@ -52,26 +52,13 @@ class Weights:
         unit = sd if self.correlation or self.selection == "bic" else np.ones(len(cov))
         S = cov / np.outer(unit, unit)
         lam = self.penalty * float(np.mean(sd / unit))
-        edges = self._edges(S, order, lam, rows, constraints or Constraints.none(len(cov)))
+
+        def pick(target: int, required: IntVector, free: IntVector) -> BoolMatrix:
+            return self._select(*partial_out(S, target, required, free), lam, rows)
+
+        edges = (constraints or Constraints.none(len(cov))).grow(order, pick)
         scaled: Matrix = refit(S, edges) * unit[:, None] / unit[None, :]
         return scaled
-
-    def _edges(self, S: Matrix, order: IntVector, lam: float, rows: int, constraints: Constraints) -> BoolMatrix:
-        """Which edges along the order are kept, [i, j] for j -> i."""
-        edges, ancestors = np.zeros(S.shape, dtype=bool), np.zeros(S.shape, dtype=bool)
-        for position in range(1, len(order)):
-            target, before = order[position], order[:position]
-            required = constraints.required[target, before]
-            free = before[~required & ~constraints.banned(int(target), ancestors)[before]]
-            gram, s, variance = partial_out(S, int(target), before[required], free)
-            edges[target, free[self._select(gram, s, variance, lam, rows)]] = True
-            edges[target, before[required]] = True
-            parents = edges[target]
-            ancestors[target] = parents | ancestors[parents].any(axis=0)
-        complete = constraints.complete(edges, order)
-        if complete is None:  # the paths that are required go best without some of the edges that were selected
-            return self._edges(S, order, lam, rows, constraints.settled(order))
-        return complete
 
     def _select(self, gram: Matrix, s: Vector, variance: float, lam: float, rows: int) -> BoolMatrix:
         """Which predecessors are parents, a mask of shape (|P|,)."""
