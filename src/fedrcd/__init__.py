@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fedrcd.api.bootstrap import bootstrap as bootstrap
     from fedrcd.api.bootstrap_result import Bootstrap as Bootstrap
+    from fedrcd.api.checks import Checks as Checks
+    from fedrcd.api.checks import check as check
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
@@ -21,8 +23,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Bootstrap": "fedrcd.api.bootstrap_result",
+    "Checks": "fedrcd.api.checks",
     "Knowledge": "fedrcd.graphs.knowledge",
     "bootstrap": "fedrcd.api.bootstrap",
+    "check": "fedrcd.api.checks",
     "discover": "fedrcd.api.discover",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
@@ -32,12 +36,14 @@ _NAMES = {"Table": "LabelledTable"}
 
 __all__ = [
     "Bootstrap",
+    "Checks",
     "Discovery",
     "FedLiNGAM",
     "Knowledge",
     "Table",
     "__version__",
     "bootstrap",
+    "check",
     "discover",
 ]
 

@@ -108,7 +108,7 @@ def bootstrap(
     >>> from fedrcd.data.examples import example_paths
     >>> found = fedrcd.bootstrap(example_paths(), n_sampling=20, random_state=0, n_jobs=1)
     >>> found.edge_probabilities().shape
-    (6, 6)
+    (8, 8)
     """
     seed = _require_seed(random_state)
     _require_count("n_sampling", n_sampling, 1)

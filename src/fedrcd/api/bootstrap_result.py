@@ -94,10 +94,12 @@ class Bootstrap:
         return self._frame((place[:, :, None] > place[:, None, :]).mean(axis=0))
 
     def order_stability(self) -> float:
-        """Share of pairs that replicates order as the result does: 1 if all orders agree, 0.5 by chance."""
-        order = [self.names.index(name) for name in self.discovery.order]
-        before = self.order_probabilities().to_numpy()[np.ix_(order, order)]
-        return float(before[np.tril_indices(len(order), -1)].mean())
+        """How often replicates place a cause before its effects, over all pairs with a path in the result; 1 is best.
+
+        Variables without a path between them may stand either way round and do not count.
+        """
+        related = ancestry(self.discovery.B)
+        return float(self.order_probabilities().to_numpy()[related].mean()) if related.any() else 1.0
 
     def intervals(self, kind: Literal["direct", "total"] = "direct", level: float = 0.95) -> pd.DataFrame:
         """Intervals for the effects of the graph that was found, given that graph, strongest first.

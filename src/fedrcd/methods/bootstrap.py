@@ -12,7 +12,8 @@ leave a third of the groups out of each replicate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -153,7 +154,7 @@ def group_replicates(
     progress: Callable[[int], None] | None = None,
 ) -> Replicates:
     """Run the method once for every row of weights, shape (replicates, units)."""
-    chunks = np.array_split(weights, max(1, min(len(weights), 8 * jobs)))
+    chunks = np.array_split(weights, max(1, min(len(weights), 20)))
     work = [(_run_groups, (parts, grouped.setting, grouped.stack, chunk)) for chunk in chunks]
     return _gather(work, jobs, progress)
 
@@ -188,6 +189,9 @@ def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, Estimate]:
     return without
 
 
+START_WORKERS = 6.0
+"""Seconds of work left from which more processes are started; each takes a second or two to import what it needs."""
+
 Drawn = list[tuple[Any, Matrix, Matrix] | None]
 
 
@@ -220,13 +224,24 @@ def _outcome(parts: Parts[Any], transport: Transport, setting: Setting | None = 
     return estimate.order, estimate.B, estimate.marginals.cov
 
 
-def _gather(work: Sequence[Any], jobs: int, progress: Callable[[int], None] | None) -> Replicates:
-    """Results of all pieces of work in order, on several processors."""
-    from joblib import Parallel, delayed
+def _results(work: Sequence[Any], jobs: int) -> Iterator[Drawn]:
+    """What each piece of work gives, in order."""
+    begin = time.perf_counter()
+    for number, (function, arguments) in enumerate(work):
+        left = (time.perf_counter() - begin) / number * (len(work) - number) if number else 0.0
+        if jobs > 1 and left > START_WORKERS:
+            from joblib import Parallel, delayed
 
+            parallel = Parallel(n_jobs=jobs, return_as="generator")
+            yield from parallel(delayed(one)(*given) for one, given in work[number:])
+            return
+        yield function(*arguments)
+
+
+def _gather(work: Sequence[Any], jobs: int, progress: Callable[[int], None] | None) -> Replicates:
+    """Results of all pieces of work in order; on several processors once starting them is worth it."""
     done: Drawn = []
-    parallel = Parallel(n_jobs=jobs, return_as="generator")
-    for part in parallel(delayed(function)(*arguments) for function, arguments in work):
+    for part in _results(work, jobs):
         done += part
         if progress:
             progress(len(done))
