@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
     from fedrcd.data.labelled import LabelledTable as Table
     from fedrcd.graphs.knowledge import Knowledge as Knowledge
+    from fedrcd.lingam.utils import make_dot as make_dot
+    from fedrcd.lingam.utils import make_prior_knowledge as make_prior_knowledge
 
 __version__ = "0.1.0"
 
@@ -28,6 +30,8 @@ _HOMES = {
     "bootstrap": "fedrcd.api.bootstrap",
     "check": "fedrcd.api.checks",
     "discover": "fedrcd.api.discover",
+    "make_dot": "fedrcd.lingam.utils",
+    "make_prior_knowledge": "fedrcd.lingam.utils",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
     "Table": "fedrcd.data.labelled",
@@ -45,6 +49,8 @@ __all__ = [
     "bootstrap",
     "check",
     "discover",
+    "make_dot",
+    "make_prior_knowledge",
 ]
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fedrcd.api.discovery import Discovery
+from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry, total_effects
+from fedrcd.methods.standard_errors import effect_errors
 from fedrcd.methods.weights import refit
 from fedrcd.typing import IntMatrix, Matrix
 
@@ -135,7 +136,14 @@ class Bootstrap:
         constraints = self.constraints or Constraints.none(len(order))
         edges = constraints.grow(order, lambda target, _required, free: probable[target, free])
         options = {**self.discovery.options, "weights": "bootstrap", "threshold": float(threshold)}
-        return replace(self.discovery, B=refit(self.covariance, edges), options=options)
+        errors = effect_errors(self.covariance, self.discovery.rows, edges)
+        return replace(
+            self.discovery,
+            B=refit(self.covariance, edges),
+            errors=errors.direct,
+            total_errors=errors.total,
+            options=options,
+        )
 
     def leave_one_site_out(self) -> pd.DataFrame:
         """Per site: how the result changes without it. Large changes mean that one site decides."""
@@ -232,12 +240,6 @@ class Bootstrap:
         import pandas as pd
 
         return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
-
-
-def require_level(level: object) -> None:
-    """Raise unless a level of confidence is a number between 0 and 1."""
-    if not (isinstance(level, Real) and not isinstance(level, bool) and 0 < float(level) < 1):
-        raise ConfigError(f"level must be a number between 0 and 1, got {level!r}")
 
 
 def _limit(min_causal_effect: float | None) -> float:

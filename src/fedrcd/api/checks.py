@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.api.bootstrap_result import require_level
 from fedrcd.api.discover import Prepared, prepare
-from fedrcd.api.discovery import Discovery
+from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.methods.auto import AUTO
 from fedrcd.methods.checks import (

@@ -22,6 +22,7 @@ from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
 from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.methods.standard_errors import effect_errors
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
@@ -129,6 +130,7 @@ class Prepared:
         for note in notes:
             warnings.warn(note, stacklevel=3)
         variables, traffic = self.setting.variables, self.transport.traffic
+        errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0)
         return Discovery(
             names=variables,
             order=tuple(variables[i] for i in estimate.order),
@@ -145,6 +147,8 @@ class Prepared:
             trace=name_steps(estimate.steps, variables),
             notes=tuple(map(str, notes)),
             confidence=confidence,
+            errors=errors.direct,
+            total_errors=errors.total,
         )
 
 

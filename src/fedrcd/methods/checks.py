@@ -117,8 +117,8 @@ def independence_check(tests: Tests, names: Sequence[str], level: float) -> Chec
         "doubtful",
         f"the residuals of {_listed(worst, quote=False)} depend on each other",
         meaning,
-        "look for a common cause of these variables that could be measured, and do not read the edge between them as an "
-        "effect",
+        "look for a common cause of these variables that could be measured, and do not read the edge between them as "
+        "an effect",
         p_value,
     )
 
