@@ -146,7 +146,7 @@ def linearity_check(tests: Tests, edges: BoolMatrix, names: Sequence[str], level
 
 
 def sites_check(means: Vector, variances: Vector, sites: int, names: Sequence[str], level: float) -> Check:
-    """Sites share levels and spreads."""
+    """Sites share levels and spreads, given what precedes in the order."""
     meaning = "Differences between sites are mixed into the pooled moments and can pass for causes."
     if sites < 2:
         return Check("sites alike", "cannot tell", "there is one site", meaning, "")
@@ -161,7 +161,7 @@ def sites_check(means: Vector, variances: Vector, sites: int, names: Sequence[st
     return Check(
         "sites alike",
         "doubtful",
-        f"sites differ in {' and in '.join(parts) or 'some level or spread'}",
+        f"sites differ in {' and in '.join(parts) or 'some level or spread'}, given what precedes in the order",
         meaning,
         f"run again with within={'standardise' if spreads else 'centre'!r}",
         p_value,

@@ -114,7 +114,10 @@ def linearity(sums: ResidualSums, order: IntVector, edges: BoolMatrix) -> Tests:
 
 
 def sites_alike(moments: SiteMoments) -> tuple[Vector, Vector]:
-    """P-values that all sites share the mean, and the variance, of each variable; ones for a single site."""
+    """P-values that all sites share the mean, and the variance, of each residual; ones for a single site.
+
+    Residuals rather than variables: they are uncorrelated, and a cause that differs does not implicate its effects.
+    """
     from scipy.stats import chi2
 
     sites = moments.sums[0]

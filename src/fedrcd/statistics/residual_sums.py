@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.site_moments import PowerSums, SiteMoments, power_sums
+from fedrcd.statistics.site_moments import PowerSums, SiteMoments
 from fedrcd.typing import Matrix, Vector
 
 HIGHEST = 12
@@ -22,7 +22,7 @@ class ResidualSums:
 
     `powers` has shape (13, p): sums of u^0 to u^12. `c21[i, j]` is the sum of u_i² u_j, `c31` of u_i³ u_j and `c22` of
     u_i² u_j². `squares[a, j]` is the sum of y_a² u_j; `even` has the sums of y_a⁴, y_a⁶ and y_a⁸, shape (3, p). `site`
-    tells whether sites are alike.
+    tells whether the residuals of sites are alike.
     """
 
     powers: Matrix
@@ -76,7 +76,6 @@ def residual_sums(
     p = len(residuals)
     powers, even = np.zeros((HIGHEST + 1, p)), np.zeros((3, p))
     c21, c31, c22, squares = (np.zeros((p, p)) for _ in range(4))
-    site = power_sums([], p)
     for z in blocks:
         u = z @ residuals.T - offset
         y2 = ((z - mean) / sd) ** 2
@@ -91,5 +90,4 @@ def residual_sums(
         for k in range(HIGHEST + 1):
             powers[k] += power.sum(axis=0)
             power = power * u
-        site = site + power_sums([z], p)
-    return ResidualSums(powers, c21, c31, c22, squares, even, site)
+    return ResidualSums(powers, c21, c31, c22, squares, even, PowerSums(powers[:5].copy()))

@@ -27,8 +27,8 @@ CHECKS = ("independence", "linearity", "sites alike")
 STRENGTHS = {
     "nearly Gaussian noise": (1.0, 1.2, 1.4, 1.6, 1.8, 1.9, 2.0),
     "hidden confounder": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
-    "quadratic edge": (0.0, 0.01, 0.02, 0.03, 0.05, 0.08),
-    "shifted sites": (0.0, 0.02, 0.04, 0.06, 0.08, 0.1),
+    "quadratic edge": (0.0, 0.002, 0.004, 0.006, 0.01, 0.02),
+    "shifted sites": (0.0, 0.01, 0.02, 0.03, 0.04, 0.06),
 }
 """Exponent of generalised normal noise (2 is Gaussian); loading of a hidden common cause of two variables, in standard
 deviations of their noise; coefficient of the standardised square of a cause; standard deviation of the sites' shifts of

@@ -21,7 +21,7 @@ from fedrcd.statistics.pair_sums import pair_sums
 from fedrcd.typing import BoolMatrix, Matrix
 
 P, ROWS, SIMULATIONS = 10, 20_000, 1_000
-SITES, GROUPS, REPLICATES = 4, 10, 100
+SITES, GROUPS, REPLICATES = 4, 10, 60
 NORMAL_95 = 1.959963984540054
 
 
