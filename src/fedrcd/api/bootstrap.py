@@ -220,8 +220,9 @@ def with_secrets(transport: InProcess, seed: np.random.SeedSequence, least: int 
 def default_groups(transport: InProcess) -> int:
     """Groups per site: enough over all sites, none with fewer rows than a site answers for."""
     sizes = [len(site.rows) for site in transport.sites if isinstance(site, TableSite)]
-    largest = min(sizes) // max(100, 10 * len(transport.setting.variables))
-    return max(LEAST_GROUPS, min(math.ceil(ENOUGH_UNITS / len(sizes)), largest))
+    rows = max(100, 10 * len(transport.setting.variables))
+    typical = rows + 4 * math.sqrt(rows)  # sizes of groups vary by chance
+    return max(LEAST_GROUPS, min(math.ceil(ENOUGH_UNITS / len(sizes)), int(min(sizes) / typical)))
 
 
 def plan(method: str, parts: Parts[Any], setting: Setting, transport: InProcess, groups: int) -> BootstrapPlan:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.api.discover import Prepared, prepare
+from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, Prepared, prepare
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.methods.auto import AUTO
@@ -146,8 +146,8 @@ def _check_given(
 ) -> Checks:
     """Check a discovery that was made before: moments in one round, residuals in another."""
     options = {**found.options, **settings}
-    if options.get("weights") == "bootstrap":
-        options = {name: value for name, value in options.items() if name not in ("weights", "threshold")}
+    if options.get("weights") == BY_BOOTSTRAP:
+        options = {k: value for k, value in options.items() if k != "weights" and k not in SELECT_BY_BOOTSTRAP}
     prepared = prepare(tables, found.method, options, **{"variables": found.names, **given})
     _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in", complete=True), prepared.transport)
     scale = scale_check(prepared.card, prepared.parts, prepared.setting, _order_only(found, marginals), None)

@@ -30,6 +30,10 @@ from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.typing import Matrix
 
 Progress = Callable[[Traffic], None]
+BY_BOOTSTRAP = "bootstrap"
+SELECT_BY_BOOTSTRAP: dict[str, Any] = {"threshold": 0.5, "n_sampling": 100, "random_state": 0}
+"""Options of `weights="bootstrap"`, with their defaults."""
+
 KnowledgeLike: TypeAlias = "Knowledge | str | os.PathLike[str] | Matrix | Sequence[Sequence[int]]"
 
 
@@ -80,7 +84,8 @@ def discover(
         What is known of the graph: statements by name, a TOML file of them, or `lingam`'s matrix. The order and the
         effects keep to it.
     **options
-        `weights` ("adaptive-lasso", "bic" or "none"), `penalty`, and the method's own options.
+        `weights` ("adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own options. "bootstrap"
+        keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have.
 
     Examples
     --------
@@ -89,22 +94,32 @@ def discover(
     >>> discover(example_paths()).rounds
     1
     """
-    prepared = prepare(
-        tables,
-        method,
-        options,
-        variables=variables,
-        drop=drop,
-        within=within,
-        missing=missing,
-        missing_codes=missing_codes,
-        trim=trim,
-        stack=stack,
-        progress=progress,
-        knowledge=knowledge,
-    )
+    settings: dict[str, Any] = {
+        "variables": variables,
+        "drop": drop,
+        "within": within,
+        "missing": missing,
+        "missing_codes": missing_codes,
+        "trim": trim,
+        "stack": stack,
+        "progress": progress,
+        "knowledge": knowledge,
+    }
+    if options.get("weights") == BY_BOOTSTRAP:
+        return _select_by_bootstrap(tables, method, settings, options)
+    prepared = prepare(tables, method, options, **settings)
     estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
     return prepared.discovery(estimate)
+
+
+def _select_by_bootstrap(tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any]) -> Discovery:
+    """Keep the edges that at least a share of replicates have."""
+    from fedrcd.api.bootstrap import bootstrap
+
+    chosen = {**SELECT_BY_BOOTSTRAP, **{k: v for k, v in options.items() if k in SELECT_BY_BOOTSTRAP}}
+    others = {k: v for k, v in options.items() if k not in SELECT_BY_BOOTSTRAP and k != "weights"}
+    threshold = chosen.pop("threshold")
+    return bootstrap(tables, method, **chosen, **settings, **others).select(threshold)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from fedrcd.api.bootstrap import bootstrap
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import check
-from fedrcd.api.discover import discover
+from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover, prepare
 from fedrcd.api.discovery import Discovery
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs
@@ -108,9 +108,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """
         rows = resample or ("groups" if isinstance(X, list | tuple) and len(X) > 1 and not self.stack else "rows")
         settings = self._settings()
-        if settings["weights"] == "bootstrap":
-            settings["weights"] = "adaptive-lasso"
-            settings.pop("threshold", None)
+        if settings["weights"] == BY_BOOTSTRAP:
+            settings = {k: v for k, v in settings.items() if k not in SELECT_BY_BOOTSTRAP and k != "weights"}
         seed = self.random_state if random_state is None else random_state
         return bootstrap(
             X,
@@ -155,8 +154,6 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _covariance(self, X: Any) -> Matrix:
         """Pooled covariance, in one round."""
-        from fedrcd.api.discover import prepare
-
         prepared = prepare(X, self.discovery_.method, {}, **self._table_settings())
         _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in"), prepared.transport)
         return marginals.cov

@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
+from fedrcd.cli.bootstrap import bootstrap
+from fedrcd.cli.check import check
 from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.evaluate import evaluate
@@ -33,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (discover, methods, example, simulate, evaluate, coverage):
+for command in (discover, bootstrap, check, methods, example, simulate, evaluate, coverage):
     app.command()(command)
 
 

@@ -94,7 +94,11 @@ class Constraints:
         return self.required | (self.required_paths & ~self.forbidden)
 
     def grow(self, order: IntVector, pick: Pick) -> BoolMatrix:
-        """Edges along an order that keep to what is known, [i, j] for j -> i; `pick` chooses where there is choice."""
+        """Edges along an order that keep to what is known, [i, j] for j -> i; `pick` chooses where there is choice.
+
+        A required path that the picked edges do not give is made of a direct edge where that is permitted, else of as
+        few new edges as possible.
+        """
         edges, ancestors = self.required & False, self.required & False
         for position in range(1, len(order)):
             target, before = int(order[position]), order[:position]
@@ -104,18 +108,13 @@ class Constraints:
             edges[target, before[required]] = True
             parents = edges[target]
             ancestors[target] = parents | ancestors[parents].any(axis=0)
-        complete = self.complete(edges, order)
+            lacking = self.required_paths[target] & ~self.forbidden[target] & ~ancestors[target]
+            edges[target] |= lacking
+            ancestors[target] |= lacking | ancestors[lacking].any(axis=0)
+        complete = self._ways(self.indirect, edges, _along(order))
         if complete is None:  # the paths that are required go best without some of the edges that were picked
             return self.settled(order).grow(order, pick)
         return complete
-
-    def complete(self, edges: BoolMatrix, order: IntVector) -> BoolMatrix | None:
-        """Edges along an order with those added that required paths still lack; None if that breaks a forbidden one.
-
-        A path is made of a direct edge where that is permitted, else of as few new edges as possible.
-        """
-        lacking = self.required_paths & ~self.forbidden & ~ancestry(edges)
-        return self._ways(self.indirect, edges | self.required | lacking, _along(order))
 
     def settled(self, order: IntVector) -> Constraints:
         """The same with the edges that indirect paths go through required, for an order that is allowed."""
