@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrcd.errors import ConfigError, StatisticError
+from fedrcd.errors import ConfigError, DataError, StatisticError
 from fedrcd.methods.filling import ask_moments
 from fedrcd.methods.registry import Card, build
 from fedrcd.methods.skeleton import Estimate, Parts
@@ -184,7 +184,7 @@ def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, Estimate]:
         try:
             replica = Replica(grouped.setting, grouped.stack, grouped.stack.without(site))
             without[site] = run(parts.rounds(grouped.setting), replica)
-        except StatisticError as problem:
+        except (StatisticError, DataError) as problem:
             raise StatisticError(f"without {site} there is no answer: {problem}") from None
     return without
 
@@ -219,7 +219,7 @@ def _run_rows(
 def _outcome(parts: Parts[Any], transport: Transport, setting: Setting | None = None) -> Any:
     try:
         estimate = run(parts.rounds(setting or transport.setting), transport)
-    except StatisticError:
+    except (StatisticError, DataError):  # collinear, or too few rows
         return None
     return estimate.order, estimate.B, estimate.marginals.cov
 

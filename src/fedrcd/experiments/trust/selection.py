@@ -17,7 +17,7 @@ from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates,
 from fedrcd.methods.registry import find
 from fedrcd.protocol.embedded import embed
 
-P, SITES, GROUPS, REPLICATES, SEEDS = 10, 5, 10, 100, 22
+P, SITES, GROUPS, REPLICATES, SEEDS = 8, 5, 10, 60, 22
 ROWS = (500, 2_000, 20_000)
 THRESHOLDS = (0.5, 0.7, 0.9)
 CHOICES = (
