@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy lock clean
+.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy bench-trust lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -86,6 +86,9 @@ bench: setup setup-reference ## speed, as ratios within one run
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
 	@.venv-reference/bin/python -m fedrcd.experiments.accuracy
 	@.venv-reference/bin/python -m fedrcd.experiments.headline
+
+bench-trust: setup-reference ## calibration, coverage, power and speed of confidence and checks; writes docs/trust.md
+	@.venv-reference/bin/python -m fedrcd.experiments.trust
 
 lock: ## renew the pinned dependencies; needs uv
 	@for extra in test dev reference flower; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -9,22 +9,49 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedrcd.api.bootstrap import bootstrap as bootstrap
+    from fedrcd.api.bootstrap_result import Bootstrap as Bootstrap
+    from fedrcd.api.checks import Checks as Checks
+    from fedrcd.api.checks import check as check
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
     from fedrcd.data.labelled import LabelledTable as Table
+    from fedrcd.graphs.knowledge import Knowledge as Knowledge
+    from fedrcd.lingam.utils import make_dot as make_dot
+    from fedrcd.lingam.utils import make_prior_knowledge as make_prior_knowledge
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Bootstrap": "fedrcd.api.bootstrap_result",
+    "Checks": "fedrcd.api.checks",
+    "Knowledge": "fedrcd.graphs.knowledge",
+    "bootstrap": "fedrcd.api.bootstrap",
+    "check": "fedrcd.api.checks",
     "discover": "fedrcd.api.discover",
+    "make_dot": "fedrcd.lingam.utils",
+    "make_prior_knowledge": "fedrcd.lingam.utils",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
     "Table": "fedrcd.data.labelled",
 }
 _NAMES = {"Table": "LabelledTable"}
 
-__all__ = ["Discovery", "FedLiNGAM", "Table", "__version__", "discover"]
+__all__ = [
+    "Bootstrap",
+    "Checks",
+    "Discovery",
+    "FedLiNGAM",
+    "Knowledge",
+    "Table",
+    "__version__",
+    "bootstrap",
+    "check",
+    "discover",
+    "make_dot",
+    "make_prior_knowledge",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,27 +5,37 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from fedrcd.api.discovery import Discovery, name_steps
 from fedrcd.api.notes import notes_on, require_coverage, variance_agreement
 from fedrcd.data.align import align_tables
+from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
+from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.methods.standard_errors import effect_errors
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
-from fedrcd.protocol.transport import InProcess, Traffic
+from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.typing import Matrix
 
 Progress = Callable[[Traffic], None]
+BY_BOOTSTRAP = "bootstrap"
+SELECT_BY_BOOTSTRAP: dict[str, Any] = {"threshold": 0.5, "n_sampling": 100, "random_state": 0}
+"""Options of `weights="bootstrap"`, with their defaults."""
+
+KnowledgeLike: TypeAlias = "Knowledge | str | os.PathLike[str] | Matrix | Sequence[Sequence[int]]"
 
 
 def discover(
@@ -41,6 +51,7 @@ def discover(
     arithmetic: Literal["float", "exact", "compact"] = "float",
     stack: bool = False,
     progress: Progress | None = None,
+    knowledge: KnowledgeLike | None = None,
     **options: Any,
 ) -> Discovery:
     """Causal order and effects behind the rows of one or several tables, from sums over their rows.
@@ -74,8 +85,12 @@ def discover(
         Allow a method for one table to stack several. Only where the rows may be pooled.
     progress : callable, optional
         Called with the traffic so far after each site's answer.
+    knowledge : Knowledge, path or (p, p) array, optional
+        What is known of the graph: statements by name, a TOML file of them, or `lingam`'s matrix. The order and the
+        effects keep to it.
     **options
-        `weights` ("adaptive-lasso", "bic" or "none"), `penalty`, and the method's own options.
+        `weights` ("adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own options. "bootstrap"
+        keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have.
 
     Examples
     --------
@@ -84,38 +99,130 @@ def discover(
     >>> discover(example_paths()).rounds
     1
     """
+    settings: dict[str, Any] = {
+        "variables": variables,
+        "drop": drop,
+        "within": within,
+        "missing": missing,
+        "missing_codes": missing_codes,
+        "trim": trim,
+        "arithmetic": arithmetic,
+        "stack": stack,
+        "progress": progress,
+        "knowledge": knowledge,
+    }
+    if options.get("weights") == BY_BOOTSTRAP:
+        return _select_by_bootstrap(tables, method, settings, options)
+    prepared = prepare(tables, method, options, **settings)
+    estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
+    return prepared.discovery(estimate)
+
+
+def _select_by_bootstrap(tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any]) -> Discovery:
+    """Keep the edges that at least a share of replicates have."""
+    from fedrcd.api.bootstrap import bootstrap
+
+    chosen = {**SELECT_BY_BOOTSTRAP, **{k: v for k, v in options.items() if k in SELECT_BY_BOOTSTRAP}}
+    others = {k: v for k, v in options.items() if k not in SELECT_BY_BOOTSTRAP and k != "weights"}
+    threshold = chosen.pop("threshold")
+    return bootstrap(tables, method, **chosen, **settings, **others).select(threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Tables that are checked and lie at sites, and the method that will ask them."""
+
+    card: Card
+    options: dict[str, Any]
+    transport: InProcess
+    setting: Setting
+    blocks: Sequence[LocalBlock]
+    chosen: str
+    trim: float | None
+
+    @property
+    def parts(self) -> Parts[Any]:
+        """The method with its options set."""
+        return build(self.card.name, **self.options)
+
+    def discovery(self, estimate: Estimate, confidence: Matrix | None = None) -> Discovery:
+        """The result with names, costs and notes; the notes are issued as warnings too."""
+        notes = notes_on(estimate, self.card, self.transport, self.blocks, trim=self.trim)
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
+        variables, traffic = self.setting.variables, self.transport.traffic
+        errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0)
+        return Discovery(
+            names=variables,
+            order=tuple(variables[i] for i in estimate.order),
+            B=estimate.B,
+            method=self.card.name,
+            chosen=self.chosen,
+            options=self.card.resolve(self.options),
+            rows=estimate.marginals.rows,
+            sites=len({site.name for site in self.transport.sites}),
+            rounds=0 if self.card.one_table else traffic.rounds,
+            bytes_sent=0 if self.card.one_table else traffic.bytes_sent,
+            variance_agreement=variance_agreement(estimate),
+            start=tuple(variables[i] for i in estimate.start),
+            trace=name_steps(estimate.steps, variables),
+            notes=tuple(map(str, notes)),
+            confidence=confidence,
+            errors=errors.direct,
+            total_errors=errors.total,
+        )
+
+
+def prepare(
+    tables: Any,
+    method: str,
+    options: dict[str, Any],
+    *,
+    variables: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    within: str = "none",
+    missing: Missing = "complete",
+    missing_codes: Sequence[float] = (),
+    trim: float | None = None,
+    arithmetic: str = "float",
+    stack: bool = False,
+    progress: Progress | None = None,
+    knowledge: KnowledgeLike | None = None,
+) -> Prepared:
+    """Whatever can be wrong is found here, before the first question; the arguments are those of `discover`."""
     _require_settings(method, options, within=within, missing=missing, trim=trim, arithmetic=arithmetic, stack=stack)
     checked = read_tables(tables, missing_codes, drop)
-    variables = _all_variables(checked, variables)
-    blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
-    choice = _choose(blocks, variables) if method == AUTO else Choice(method, "")
+    names = _all_variables(checked, variables)
+    constraints = None if knowledge is None else as_knowledge(knowledge, names).constraints(names)
+    blocks = [LocalBlock(table.site, table.block, table.names, table.values, table.ids) for table in checked]
+    choice = _choose(blocks, names) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     if card.one_table:
         blocks = _stacked(card, blocks, stack=stack)
     transport, reason = _embed(
-        blocks, variables, within, trim=trim, missing=missing, grid=ARITHMETIC[arithmetic], progress=progress
+        blocks, names, within, trim=trim, missing=missing, grid=ARITHMETIC[arithmetic], progress=progress
     )
     require_coverage(card, transport, missing=missing, before=blocks)
-    estimate = run(build(card.name, **options).rounds(transport.setting), transport)
-    notes = notes_on(estimate, card, transport, blocks, trim=trim)
-    for note in notes:
-        warnings.warn(note, stacklevel=2)
-    return Discovery(
-        names=variables,
-        order=tuple(variables[i] for i in estimate.order),
-        B=estimate.B,
-        method=card.name,
-        chosen="; ".join(filter(None, (choice.reason, reason))),
-        options=card.resolve(options),
-        rows=estimate.marginals.rows,
-        sites=len({site.name for site in transport.sites}),
-        rounds=0 if card.one_table else transport.traffic.rounds,
-        bytes_sent=0 if card.one_table else transport.traffic.bytes_sent,
-        variance_agreement=variance_agreement(estimate),
-        start=tuple(variables[i] for i in estimate.start),
-        trace=name_steps(estimate.steps, variables),
-        notes=tuple(map(str, notes)),
+    return Prepared(
+        card,
+        options,
+        transport,
+        replace(transport.setting, constraints=constraints),
+        blocks,
+        "; ".join(filter(None, (choice.reason, reason))),
+        trim,
     )
+
+
+def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:
+    """Knowledge from whatever `discover` accepts as such."""
+    if isinstance(given, Knowledge):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return read_knowledge(given)
+    if isinstance(given, np.ndarray | list | tuple):
+        return Knowledge.from_matrix(given, names)
+    raise ConfigError("knowledge must be a fedrcd.Knowledge, a TOML file or a matrix [to, from] of 1, 0 and -1")
 
 
 def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence[str] = ()) -> list[Table]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fedrcd.errors import FileError
+from fedrcd.errors import ConfigError, FileError
 from fedrcd.graphs.dag import total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
 from fedrcd.typing import Matrix
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "fedrcd-discovery/1"
+MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf}
+"""Optional numbers per pair of variables, and the largest each may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,10 @@ class Discovery:
         What the user should know before trusting the result.
     state_id : str
         The state of the ledger that it was computed from, if it was.
+    confidence : (p, p) array, optional
+        Bootstrap probability of each edge: entry [i, j] is the share of replicates with an edge from j to i.
+    errors, total_errors : (p, p) array, optional
+        Standard errors of direct and of total effects by the delta method, given the graph that was found.
     """
 
     names: tuple[str, ...]
@@ -81,6 +88,9 @@ class Discovery:
     trace: tuple[TraceStep, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
     state_id: str = ""
+    confidence: Matrix | None = field(repr=False, default=None)
+    errors: Matrix | None = field(repr=False, default=None)
+    total_errors: Matrix | None = field(repr=False, default=None)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -90,6 +100,35 @@ class Discovery:
     def total_effects(self) -> pd.DataFrame:
         """Total effects over all directed paths: row i, column j is the total effect of j on i."""
         return self._frame(total_effects(self.B))
+
+    def intervals(self, kind: Literal["direct", "total"] = "direct", level: float = 0.95) -> pd.DataFrame:
+        """Effects with intervals by the delta method, given the graph that was found, strongest first.
+
+        They are about sampling error in the effects alone: whether an edge is there at all is what `confidence`, from
+        a bootstrap, is about.
+        """
+        import pandas as pd
+        from scipy.stats import norm
+
+        require_level(level)
+        if kind not in ("direct", "total"):
+            raise ConfigError(f"kind must be direct or total, got {kind!r}")
+        values, errors = (self.B, self.errors) if kind == "direct" else (total_effects(self.B), self.total_errors)
+        if errors is None:
+            raise ConfigError("this discovery has no standard errors; it may come from an earlier version")
+        reach = float(norm.ppf((1 + level) / 2)) * errors
+        rows = [
+            (
+                self.names[j],
+                self.names[i],
+                values[i, j],
+                errors[i, j],
+                values[i, j] - reach[i, j],
+                values[i, j] + reach[i, j],
+            )
+            for i, j in sorted(np.argwhere(values).tolist(), key=lambda at: -abs(values[at[0], at[1]]))
+        ]
+        return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "error", "low", "high"])
 
     def edges(self) -> list[Edge]:
         """Edges `(cause, effect, weight)`, strongest first."""
@@ -109,10 +148,12 @@ class Discovery:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", "trace"}}
+        apart = {"B", "trace", *MATRICES}
         if not self.state_id:  # readers of before do not know it
-            del fields["state_id"]
+            apart.add("state_id")
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in apart}
         content = {"format": FORMAT, **fields, "B": self.B.tolist(), "trace": [asdict(step) for step in self.trace]}
+        content |= {name: getattr(self, name).tolist() for name in MATRICES if getattr(self, name) is not None}
         text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
         if path is not None:
             try:
@@ -134,6 +175,9 @@ class Discovery:
         try:
             trace = tuple(TraceStep(**step) for step in content.pop("trace"))
             B = np.array(content.pop("B"), dtype=float)
+            content |= {
+                name: np.array(content[name], dtype=float) for name in MATRICES if content.get(name) is not None
+            }
             content |= {name: tuple(map(str, content[name])) for name in ("names", "order", "start", "notes")}
             found = cls(B=B, trace=trace, **content)
         except (KeyError, TypeError, ValueError) as problem:
@@ -145,6 +189,12 @@ class Discovery:
         """Raise unless the order is one of the variables and the effects are finite and follow it."""
         if sorted(self.order) != sorted(self.names) or self.B.shape != (len(self.names),) * 2:
             raise FileError("not a discovery: its order or its effects are not those of its variables")
+        for name, most in MATRICES.items():
+            values = getattr(self, name)
+            if values is not None and (values.shape != self.B.shape or not ((values >= 0) & (values <= most)).all()):
+                raise FileError(
+                    f"not a discovery: its {name} are not one number from 0 to {most} per pair of variables"
+                )
         order = [self.names.index(name) for name in self.order]
         if not np.isfinite(self.B).all() or np.triu(self.B[np.ix_(order, order)]).any():
             raise FileError("not a discovery: its effects do not follow its order")
@@ -160,6 +210,12 @@ class Discovery:
         import pandas as pd
 
         return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def require_level(level: object) -> None:
+    """Raise unless a level of confidence is a number between 0 and 1."""
+    if not (isinstance(level, Real) and not isinstance(level, bool) and 0 < float(level) < 1):
+        raise ConfigError(f"level must be a number between 0 and 1, got {level!r}")
 
 
 def _plain(value: object) -> object:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fedrcd.api.discover import discover
+from fedrcd.api.bootstrap import bootstrap
+from fedrcd.api.bootstrap_result import Bootstrap
+from fedrcd.api.checks import check
+from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover, prepare
 from fedrcd.api.discovery import Discovery
-from fedrcd.errors import ConfigError
+from fedrcd.errors import ConfigError, FedrcdWarning
+from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.protocol.driver import run
 from fedrcd.typing import Matrix
 
 
 class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Federated LiNGAM estimator, with the attributes that users of `lingam` know.
+    """Federated LiNGAM estimator, with the attributes and methods that users of `lingam` know.
 
     Parameters
     ----------
     method : str
         Name of a method, or "auto".
-    weights : {"adaptive-lasso", "bic", "none"}
+    weights : {"adaptive-lasso", "bic", "bootstrap", "none"}
         How edges are selected.
     penalty : float
         Of the adaptive lasso.
@@ -30,6 +38,10 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         Allow methods for one table to stack several.
     options : dict, optional
         Further options of the method.
+    prior_knowledge : Knowledge, path or (p, p) array, optional
+        Statements by name, a TOML file of them, or `lingam`'s matrix [to, from] of 1 (path), 0 (none), -1 (unknown).
+    random_state : int, optional
+        Seed of `bootstrap`, unless it is given one of its own.
 
     Attributes
     ----------
@@ -52,6 +64,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         trim: float | None = None,
         stack: bool = False,
         options: dict[str, Any] | None = None,
+        prior_knowledge: Any = None,
+        random_state: int | None = None,
     ) -> None:
         self.method = method
         self.weights = weights
@@ -59,21 +73,12 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         self.trim = trim
         self.stack = stack
         self.options = options
+        self.prior_knowledge = prior_knowledge
+        self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
         """Discover the order and the effects behind one table, or a list of tables with one per site."""
-        options = dict(self.options or {})
-        for name in set(options) & {"weights", "penalty", "trim", "stack", "within", "missing", "method"}:
-            raise ConfigError(f"options[{name!r}]: set the parameter {name} of FedLiNGAM instead")
-        found = discover(
-            X,
-            self.method,
-            trim=self.trim,
-            stack=self.stack,
-            weights=self.weights,
-            penalty=self.penalty,
-            **options,
-        )
+        found = discover(X, self.method, **self._settings())
         position = {name: i for i, name in enumerate(found.names)}
         self.discovery_: Discovery = found
         self.causal_order_: list[int] = [position[name] for name in found.order]
@@ -85,3 +90,92 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         else:
             self.feature_names_in_ = np.array(found.names, dtype=object)
         return self
+
+    def bootstrap(
+        self,
+        X: Any,
+        n_sampling: int,
+        random_state: int | None = None,
+        *,
+        resample: Literal["groups", "rows"] | None = None,
+        groups: int | None = None,
+        n_jobs: int | None = None,
+    ) -> Bootstrap:
+        """Replicates of the discovery; see `fedrcd.bootstrap`.
+
+        A single table is resampled row by row, as in `lingam`; several are resampled by groups of rows, of which only
+        sums leave a site.
+        """
+        rows = resample or ("groups" if isinstance(X, list | tuple) and len(X) > 1 and not self.stack else "rows")
+        settings = self._settings()
+        if settings["weights"] == BY_BOOTSTRAP:
+            settings = {k: v for k, v in settings.items() if k not in SELECT_BY_BOOTSTRAP and k != "weights"}
+        seed = self.random_state if random_state is None else random_state
+        return bootstrap(
+            X,
+            self.method,
+            n_sampling=n_sampling,
+            random_state=seed,
+            resample=rows,
+            groups=groups,
+            n_jobs=n_jobs,
+            **settings,
+        )
+
+    def estimate_total_effect(self, X: Any, from_index: int, to_index: int) -> float:
+        """Total effect of one variable on another: its coefficient beside its parents, as `lingam` estimates it."""
+        order = self._fitted().causal_order_
+        for what, index in (("from_index", from_index), ("to_index", to_index)):
+            if not isinstance(index, Integral) or index not in order:
+                raise ConfigError(f"{what} must be the number of a variable, 0 to {len(order) - 1}, got {index!r}")
+        if from_index == to_index:
+            raise ConfigError("from_index and to_index must be two variables")
+        if order.index(from_index) > order.index(to_index):
+            names = self.discovery_.names
+            warnings.warn(
+                FedrcdWarning(
+                    f"{names[to_index]!r} comes before {names[from_index]!r} in the causal order: no effect is expected"
+                ),
+                stacklevel=2,
+            )
+        cov = self._covariance(X)
+        given = [from_index, *np.flatnonzero(self.adjacency_matrix_[from_index]).tolist()]
+        return float(np.linalg.solve(cov[np.ix_(given, given)], cov[given, to_index])[0])
+
+    def get_error_independence_p_values(self, X: Any) -> Matrix:
+        """P-values that the errors of each pair are independent, by cross cumulants; NaN where the data cannot tell."""
+        self._fitted()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FedrcdWarning)  # said when fitted
+            checks = check(X, self.discovery_, **self._table_settings())
+        p_values: Matrix = checks.independence_p_values().to_numpy(copy=True)
+        np.fill_diagonal(p_values, 0.0)  # as in lingam
+        return p_values
+
+    def _covariance(self, X: Any) -> Matrix:
+        """Pooled covariance, in one round."""
+        prepared = prepare(X, self.discovery_.method, {}, **self._table_settings())
+        _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in"), prepared.transport)
+        return marginals.cov
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "discovery_"):
+            raise ConfigError("this FedLiNGAM is not fitted yet; call fit(X) first")
+        return self
+
+    def _table_settings(self) -> dict[str, Any]:
+        return {"trim": self.trim, "stack": self.stack, "variables": self.discovery_.names}
+
+    def _settings(self) -> dict[str, Any]:
+        options = dict(self.options or {})
+        own: Sequence[str] = ("weights", "penalty", "trim", "stack", "within", "missing", "method")
+        for name in set(options) & set(own):
+            raise ConfigError(f"options[{name!r}]: set the parameter {name} of FedLiNGAM instead")
+        return {
+            "trim": self.trim,
+            "stack": self.stack,
+            "weights": self.weights,
+            "penalty": self.penalty,
+            "knowledge": self.prior_knowledge,
+            **options,
+        }

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from fedrcd.cli.discover import parse_options, show
+from fedrcd.cli.discover import show
+from fedrcd.cli.options import parse_options
 from fedrcd.cli.patience import patience
 from fedrcd.cli.site import loudly_insecure
 from fedrcd.errors import ConfigError

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
-
-FLAGS = {"arithmetic", "drop", "method", "missing", "penalty", "stack", "trim", "weights", "within"}
-"""Options of the method that have a flag of their own."""
 
 WRITERS = {
     ".json": lambda found: found.to_json() + "\n",
@@ -26,34 +24,24 @@ WRITERS = {
 
 
 def discover(
-    files: Annotated[list[Path], typer.Argument(help="One CSV or Parquet table per site.", show_default=False)],
-    federation: Annotated[
-        Path | None,
-        typer.Option(help="Federation file: who holds which columns of which rows; name files by site."),
-    ] = None,
-    method: Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")] = "auto",
+    files: options.Files,
+    federation: options.FederationFile = None,
+    method: options.Method = "auto",
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
     ] = None,
-    weights: Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic or none.")] = "adaptive-lasso",
-    penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
-    option: Annotated[
-        list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
-    ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    trim: Annotated[
-        float | None, typer.Option(help="Leave out rows with a value this many robust scales out; 8 for gross errors.")
-    ] = None,
-    within: Annotated[str, typer.Option(help="Where sites differ: none, centre, standardise or auto.")] = "none",
-    missing: Annotated[
-        str, typer.Option(help="Missing values: complete (rows left out), expected or available.")
-    ] = "complete",
-    missing_code: Annotated[
-        list[float] | None, typer.Option(help="A value that stands for a missing one; may be repeated.")
-    ] = None,
-    arithmetic: Annotated[str, typer.Option(help="How sums are taken: float, exact or compact.")] = "float",
-    stack: Annotated[bool, typer.Option(help="Let a method for one table stack several.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    weights: options.EdgeSelection = "adaptive-lasso",
+    penalty: options.Penalty = 0.01,
+    option: options.Options = None,
+    drop: options.Drop = None,
+    trim: options.Trim = None,
+    within: options.WithinSites = "none",
+    missing: options.MissingValues = "complete",
+    missing_code: options.MissingCodes = None,
+    arithmetic: options.Arithmetic = "float",
+    stack: options.Stack = False,
+    knowledge: options.KnowledgeFile = None,
+    json: options.Json = False,
 ) -> None:
     """Find the causal order and the effects behind tables, one per site, from sums over their rows."""
     from fedrcd.api.discover import discover as find_order
@@ -62,7 +50,7 @@ def discover(
     require_endings(targets)
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
-        tables, variables = _tables(files, federation)
+        tables, variables = options.tables_of(files, federation)
         found = find_order(
             tables,
             method,
@@ -74,10 +62,11 @@ def discover(
             trim=trim,
             arithmetic=arithmetic,  # type: ignore[arg-type]
             stack=stack,
+            knowledge=knowledge,
             progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
             weights=weights,
             penalty=penalty,
-            **parse_options(option or []),
+            **options.parse_options(option or []),
         )
     write_results(found, targets)
     if json:
@@ -102,39 +91,6 @@ def write_results(found: Discovery, targets: list[Path]) -> None:
             target.write_text(WRITERS[target.suffix](found), encoding="utf-8")
         except OSError as problem:
             raise FileError(f"cannot write {target}: {problem.strerror}") from None
-
-
-def _tables(files: list[Path], federation: Path | None) -> tuple[list[Any], tuple[str, ...] | None]:
-    """What the files hold, in the order of the federation if there is one."""
-    if federation is None:
-        return list(files), None
-    from fedrcd.api.federation import federation_tables
-    from fedrcd.data.federation import read_federation
-
-    described = read_federation(federation)
-    return list(federation_tables(described, files)), described.variables
-
-
-def parse_options(texts: list[str]) -> dict[str, Any]:
-    """Options of the method; those with a flag of their own are refused."""
-    options = dict(_parse(text) for text in texts)
-    for name in options:
-        if name in FLAGS:
-            raise ConfigError(f"--option {name}: use --{name.replace('_', '-')} instead")
-    return options
-
-
-def _parse(text: str) -> tuple[str, Any]:
-    """A NAME=VALUE pair; numbers become numbers."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--option {text}: must be NAME=VALUE")
-    for kind in (int, float):
-        try:
-            return name, kind(value)
-        except ValueError:
-            continue
-    return name, value
 
 
 def show(found: Discovery) -> None:

@@ -223,7 +223,8 @@ def discover_from_ledger(
 ) -> None:
     """Find the causal order and the effects from the sums in the ledger; no site is asked."""
     from fedrcd.api.stored import discover_stored
-    from fedrcd.cli.discover import parse_options, require_endings, show, write_results
+    from fedrcd.cli.discover import require_endings, show, write_results
+    from fedrcd.cli.options import parse_options
     from fedrcd.federation.ledger.ledger import Ledger
 
     require_endings(out or [])

@@ -12,6 +12,8 @@ import typer
 
 from fedrcd import __version__
 from fedrcd.cli import ledger
+from fedrcd.cli.bootstrap import bootstrap
+from fedrcd.cli.check import check
 from fedrcd.cli.contribute import contribute
 from fedrcd.cli.coordinator import app as coordinator
 from fedrcd.cli.coverage import coverage
@@ -40,7 +42,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (discover, methods, example, simulate, evaluate, coverage, contribute, erase):
+for command in (
+    discover,
+    bootstrap,
+    check,
+    methods,
+    example,
+    simulate,
+    evaluate,
+    coverage,
+    contribute,
+    erase,
+):
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")

@@ -31,13 +31,13 @@ import math
 import os
 import re
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fedrcd.data.toml_file import read_toml
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.suggest import did_you_mean
@@ -127,7 +127,7 @@ def read_federation(path: str | os.PathLike[str]) -> Federation:
     ConfigError
         When it says something wrong; the message names the file, the table and the key.
     """
-    content = _read_toml(Path(path))
+    content = read_toml(Path(path))
     try:
         return _federation(content)
     except ConfigError as problem:
@@ -287,17 +287,6 @@ def _said(value: object) -> str:
     """What a value of another kind is called in a message."""
     names = {str: "a string", bool: "a boolean", int: "a whole number", float: "a number", dict: "a table"}
     return names.get(type(value), "a list of other things" if isinstance(value, list) else "something else")
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as problem:
-        raise FileError(f"cannot read {path}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"cannot read {path}: it is not UTF-8; save it in that encoding first") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise FileError(f"cannot read {path}: it is not TOML: {problem}") from None
 
 
 def _lines(federation: Federation) -> Iterator[str]:

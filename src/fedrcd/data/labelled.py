@@ -86,14 +86,21 @@ def _by_block(labelled: LabelledTable, source: str, drop: Sequence[str] = ()) ->
     for what, name in (("id", labelled.id), ("block", labelled.block_column)):
         if name and name not in arrow.column_names:
             raise DataError(f"{source} of site {labelled.site!r} has no {what} column {name!r}")
+    ids: tuple[str, ...] | None = None
     if labelled.id:
+        ids = tuple(str(one) for one in arrow[labelled.id].to_pylist())
         arrow = arrow.drop_columns([labelled.id])
     if not labelled.block_column:
-        return [replace(from_arrow(arrow, source), site=labelled.site, block=whole)]
+        return [replace(from_arrow(arrow, source), site=labelled.site, block=whole, ids=ids)]
     labels = np.array([str(label) for label in arrow[labelled.block_column].to_pylist()])
     arrow = arrow.drop_columns([labelled.block_column])
     return [
-        replace(from_arrow(arrow.filter(labels == label), source), site=labelled.site, block=label)
+        replace(
+            from_arrow(arrow.filter(labels == label), source),
+            site=labelled.site,
+            block=label,
+            ids=None if ids is None else tuple(np.array(ids)[labels == label].tolist()),
+        )
         for label in dict.fromkeys(labels.tolist())
     ]
 

@@ -34,7 +34,8 @@ def site_tables(federation: Federation, site: SiteEntry, path: str | os.PathLike
     declared = {block.label: block.rows for block in federation.blocks}
     column = arrow[federation.block_column].to_pylist() if has_blocks else list(site.blocks) * len(arrow)
     labels = np.array([str(label) for label in column], dtype=object)
-    kept = arrow.select(list(site.columns))
+    identifier = federation.id_column if federation.id_column in arrow.column_names else ""
+    kept = arrow.select([*site.columns, *filter(None, [identifier])])
     tables = []
     for label in site.blocks:
         mine = labels == label
@@ -42,5 +43,5 @@ def site_tables(federation: Federation, site: SiteEntry, path: str | os.PathLike
             raise DataError(
                 f"{path.name} has {mine.sum()} rows of block {label!r}; the federation says {declared[label]}"
             )
-        tables.append(LabelledTable(kept if mine.all() else kept.filter(mine), site.name, label))
+        tables.append(LabelledTable(kept if mine.all() else kept.filter(mine), site.name, label, id=identifier))
     return tables

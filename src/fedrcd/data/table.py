@@ -32,6 +32,8 @@ class Table:
         What messages call this table: a file name, or "table 2".
     site, block : str
         Whose rows these are, and which; empty where nobody said.
+    ids : tuple of str, optional
+        Identifier of each row. They never leave a site.
     """
 
     values: Matrix = field(repr=False)
@@ -39,6 +41,7 @@ class Table:
     source: str
     site: str = ""
     block: str = ""
+    ids: tuple[str, ...] | None = field(repr=False, default=None)
 
 
 def as_table(obj: object, source: str = "table", *, gaps: bool = False) -> Table:

@@ -1,4 +1,4 @@
-"""Federations that live on: sites that keep their rows, what they let out, the ledger of what they sent, erasure, faults.
+"""Federations that live on: what sites let out, faults, the ledger of what they sent, erasure.
 
 Flower is in `flower` alone.
 """

@@ -7,13 +7,14 @@ order. Parts talk to sites only by yielding questions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.filling import ask_moments
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
@@ -94,8 +95,8 @@ class Parts(Generic[T]):
 
     score: Score[T]
     deflation: Deflation[T]
-    refine: Callable[[T, IntVector], IntVector] | None = None
-    """Improves the order that the sources give, from the evidence about all variables."""
+    refine: Callable[[T, IntVector, Constraints | None], IntVector] | None = None
+    """Improves the order that the sources give, from the evidence about all variables, within what is known."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
 
     def rounds(self, setting: Setting) -> Rounds[Estimate]:
@@ -109,8 +110,8 @@ class Parts(Generic[T]):
         order = np.array([*(step.chosen for step in steps), *last], dtype=np.int64)
         start = order
         if self.refine:
-            order = self.refine(evidence.statistic, start)
-        B = self.weights.along(order, marginals.cov, marginals.rows)
+            order = self.refine(evidence.statistic, start, setting.constraints)
+        B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints)
         return Estimate(order, B, tuple(steps), marginals, start)
 
     def _take_sources(self, setting: Setting, marginals: Marginals, evidence: Evidence[T]) -> Rounds[list[Step]]:
@@ -120,7 +121,7 @@ class Parts(Generic[T]):
         scores = self.score(evidence.statistic)
         while True:
             taken = tuple(step.chosen for step in steps)
-            steps.append(choose(evidence.variables, scores, taken))
+            steps.append(choose(evidence.variables, scores, taken, setting.candidates(taken)))
             if len(steps) == p - 1:
                 return steps
             before = evidence
@@ -130,15 +131,22 @@ class Parts(Generic[T]):
                 scores = self.score(evidence.statistic)
 
 
-def choose(variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...]) -> Step:
-    """The best candidate not yet taken; the variable that stands first wins a tie."""
-    kept = [k for k, variable in enumerate(variables) if variable not in taken]
+def choose(
+    variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...], admissible: Collection[int] | None = None
+) -> Step:
+    """The best candidate not yet taken; the variable that stands first wins a tie, an only candidate by nothing."""
+    kept = [
+        k
+        for k, variable in enumerate(variables)
+        if variable not in taken and (admissible is None or variable in admissible)
+    ]
     candidates, of_candidates = tuple(variables[k] for k in kept), scores[kept]
     if not np.isfinite(of_candidates).all():
         raise StatisticError("scores overflow; express the variables in units that give values nearer to one")
     best = int(np.argmax(of_candidates))
-    runner_up = np.max(np.delete(of_candidates, best))
-    return Step(candidates, of_candidates, candidates[best], float(of_candidates[best] - runner_up))
+    others = np.delete(of_candidates, best)
+    margin = float(of_candidates[best] - np.max(others)) if len(others) else 0.0
+    return Step(candidates, of_candidates, candidates[best], margin)
 
 
 def local(value: Any) -> Rounds[Any]:

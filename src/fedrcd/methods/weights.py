@@ -19,6 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 Selection = Literal["adaptive-lasso", "bic", "none"]
@@ -42,25 +43,26 @@ class Weights:
         if not number or not 0 <= self.penalty < np.inf:
             raise ConfigError(f"penalty must be a number of at least 0, got {self.penalty!r}")
 
-    def along(self, order: IntVector, cov: Matrix, rows: int) -> Matrix:
-        """Effects B, shape (p, p), with B[i, j] the effect of j on i; zero where j does not precede i."""
+    def along(self, order: IntVector, cov: Matrix, rows: int, constraints: Constraints | None = None) -> Matrix:
+        """Effects B, shape (p, p), with B[i, j] the effect of j on i; zero where j does not precede i.
+
+        Edges that `constraints` require are never selected away, forbidden ones never offered.
+        """
         sd = np.sqrt(np.diagonal(cov))
         unit = sd if self.correlation or self.selection == "bic" else np.ones(len(cov))
         S = cov / np.outer(unit, unit)
         lam = self.penalty * float(np.mean(sd / unit))
-        B = np.zeros_like(cov)
-        for position in range(1, len(order)):
-            target, given = order[position], order[:position]
-            gram, s = S[np.ix_(given, given)], S[given, target]
-            kept = self._select(gram, s, float(S[target, target]), lam, rows)
-            if kept.any():
-                B[target, given[kept]] = np.linalg.solve(gram[np.ix_(kept, kept)], s[kept])
-        scaled: Matrix = B * unit[:, None] / unit[None, :]
+
+        def pick(target: int, required: IntVector, free: IntVector) -> BoolMatrix:
+            return self._select(*partial_out(S, target, required, free), lam, rows)
+
+        edges = (constraints or Constraints.none(len(cov))).grow(order, pick)
+        scaled: Matrix = refit(S, edges) * unit[:, None] / unit[None, :]
         return scaled
 
     def _select(self, gram: Matrix, s: Vector, variance: float, lam: float, rows: int) -> BoolMatrix:
         """Which predecessors are parents, a mask of shape (|P|,)."""
-        if self.selection == "none" or (self.selection == "adaptive-lasso" and lam == 0):
+        if len(s) == 0 or self.selection == "none" or (self.selection == "adaptive-lasso" and lam == 0):
             return np.ones(len(s), dtype=bool)
         b = np.linalg.solve(gram, s)
         # In shares of the target's variance the problem has no units, and neither have the solver's tolerances.
@@ -74,6 +76,26 @@ class Weights:
             else:
                 kept[kept] = _lasso_path(share_gram, share, stop=lam / variance)[:, -1] != 0
         return kept
+
+
+def refit(cov: Matrix, edges: BoolMatrix) -> Matrix:
+    """Least-squares effects B of an acyclic graph: every variable on its parents, ``edges[i, j]`` for j -> i."""
+    B = np.zeros(cov.shape)
+    for target in np.flatnonzero(edges.any(axis=1)):
+        parents = np.flatnonzero(edges[target])
+        B[target, parents] = np.linalg.solve(cov[np.ix_(parents, parents)], cov[parents, target])
+    return B
+
+
+def partial_out(S: Matrix, target: int, given: IntVector, others: IntVector) -> tuple[Matrix, Vector, float]:
+    """Covariance of `others`, their covariances with the target and its variance, once `given` are regressed out."""
+    gram, s, variance = S[np.ix_(others, others)], S[others, target], float(S[target, target])
+    if len(given) == 0:
+        return gram, s, variance
+    cross = S[np.ix_(given, others)]
+    weight = np.linalg.solve(S[np.ix_(given, given)], np.column_stack([cross, S[given, target]]))
+    gram, s = gram - cross.T @ weight[:, :-1], s - cross.T @ weight[:, -1]
+    return gram, s, variance - float(S[given, target] @ weight[:, -1])
 
 
 def _lasso_path(gram: Matrix, s: Vector, stop: float) -> Matrix:

@@ -15,7 +15,7 @@ from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.frame import Frame, propose_frame, robust_frame
 from fedrcd.statistics.grid import Grid
-from fedrcd.typing import Matrix
+from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 Missing = Literal["complete", "expected", "available"]
 Within = Literal["none", "centre", "standardise"]
@@ -29,6 +29,13 @@ class LocalBlock:
     block: str
     columns: tuple[str, ...]
     rows: Matrix
+    ids: tuple[str, ...] | None = None
+    """Identifiers of the rows; their places where there are none."""
+
+    def keep(self, kept: IntVector | BoolMatrix) -> LocalBlock:
+        """Some of the rows, which stay who they are."""
+        ids = np.array(self.ids if self.ids is not None else np.arange(len(self.rows)), dtype=str)
+        return replace(self, rows=self.rows[kept], ids=tuple(ids[kept].tolist()))
 
 
 def embed(
@@ -98,7 +105,7 @@ def embed_blocks(
         block.rows if frame is None else frame.express(block.rows) for block, frame in zip(blocks, own, strict=True)
     ]
     sites = [
-        TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing != "complete")
+        TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing != "complete", ids=block.ids)
         for block, frame in zip(blocks, own, strict=True)
     ]
     setting = Setting(
@@ -118,7 +125,7 @@ def _trimmed(blocks: Sequence[LocalBlock], held: Sequence[Sequence[int]], limit:
     """
     robust = robust_frame([block.rows for block in blocks], held)
     return [
-        replace(block, rows=block.rows[rows_within(block.rows, robust.keep(chosen), limit)])
+        block.keep(rows_within(block.rows, robust.keep(chosen), limit))
         for block, chosen in zip(blocks, held, strict=True)
     ]
 
@@ -135,12 +142,12 @@ def own_frame(rows: Matrix, within: Within) -> Frame | None:
 
 def complete_rows(block: LocalBlock) -> LocalBlock:
     """The rows of a block without missing values."""
-    kept = ~np.isnan(block.rows).any(axis=1)
+    kept: BoolMatrix = np.logical_not(np.isnan(block.rows).any(axis=1))
     if kept.all():
         return block
     if not kept.any():
         raise DataError(f"{block.site} has no row without missing values; try missing='expected'")
-    return replace(block, rows=block.rows[kept])
+    return block.keep(kept)
 
 
 def _layout(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Layout | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.blas import one_blas_thread
+from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.questions import Question, S
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.typing import Matrix
 
 ROWS_PER_PIECE = 2048
@@ -65,14 +67,31 @@ class TableSite:
     gaps: bool = False
     """Whether missing values, NaN, are passed over value by value."""
     threads: int = field(default_factory=available_threads)
+    ids: Sequence[str] | None = None
+    """Identifiers of the rows; their places where there are none."""
+    grouping: Grouping | None = None
+    """How rows are split where sums of groups are asked for."""
 
     def answer(self, question: Question[S], layout: Layout | None = None) -> S | None:
         """The statistic asked for, of this site's rows; None if it answers for none of it."""
-        holding = 0 if layout is None else self._place_in(layout)
+        if isinstance(question, GroupedQuestion):
+            return self._by_group(question, layout)
+        holding = 0 if layout is None else self.place_in(layout)
         share = question.share(layout, holding)
         return None if share is None else share.finish(self._sums(share.question, fills=share.fills))
 
-    def _place_in(self, layout: Layout) -> int:
+    def _by_group(self, question: GroupedQuestion[Any], layout: Layout | None) -> GroupedSums | None:
+        """The statistic of each group of rows."""
+        if self.grouping is None:
+            raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
+        ids = self.ids if self.ids is not None else [str(row) for row in range(len(self.rows))]
+        parts = self.grouping.split(ids, question.groups, self.name) if question.groups > 1 else [slice(None)]
+        answers = [replace(self, rows=self.rows[part]).answer(question.each, layout) for part in parts]
+        if any(answer is None for answer in answers):
+            return None
+        return GroupedSums({(self.name, self.block): tuple(answers)})
+
+    def place_in(self, layout: Layout) -> int:
         """Number of this holding in a layout that says of it what is true."""
         for number, holding in enumerate(layout.holdings):
             if (holding.site, holding.block) == (self.name, self.block):

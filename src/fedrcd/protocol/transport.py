@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fedrcd.errors import ProtocolError, StatisticError
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.protocol.questions import Basis, PairQuestion, Question, S, Sums, TensorQuestion
 from fedrcd.protocol.site import Site
 from fedrcd.statistics.coverage import Layout
@@ -53,6 +54,8 @@ class Setting:
     """Those moments, once they are known."""
     grid: Grid | None = None
     """The grid on which pair and tensor sums are exact; without, they are float64."""
+    constraints: Constraints | None = None
+    """What is known of the graph before the data are seen."""
 
     def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
         """Asks for pair sums of all variables."""
@@ -66,6 +69,10 @@ class Setting:
     def tensor(self) -> TensorQuestion:
         """Asks for tensor sums of all variables."""
         return TensorQuestion(self.variables, self.frame, self.given, self.grid)
+
+    def candidates(self, placed: Sequence[int]) -> list[int] | None:
+        """Variables that may follow those already placed; None if any may."""
+        return None if self.constraints is None else self.constraints.admissible(placed)
 
 
 class Transport(Protocol):

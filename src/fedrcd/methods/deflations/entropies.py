@@ -35,7 +35,7 @@ class Entropies:
         """Ask for the covariance, then for the entropies of the variables themselves."""
         everything, marginals = yield from ask_pairs(setting, 2, "plug-in", complete=True)
         residuals = standardised_residuals(marginals.in_frame(setting.frame), ())
-        singles, charges = yield from self._charge(setting, residuals, np.zeros(len(setting.variables)))
+        singles, charges = yield from self._charge(setting, residuals, np.zeros(len(setting.variables)), ())
         marginals = replace(marginals, distance=entropy_distance_from_gaussian(singles))
         return Evidence(everything.variables, charges), marginals
 
@@ -46,13 +46,15 @@ class Entropies:
         residuals = standardised_residuals(marginals.in_frame(setting.frame), sources)
         earlier = dict(zip(evidence.variables, evidence.statistic, strict=True))
         hint = np.array([earlier[variable] for variable in residuals.variables])
-        _, charges = yield from self._charge(setting, residuals, hint)
+        _, charges = yield from self._charge(setting, residuals, hint, sources)
         return Evidence(residuals.variables, charges)
 
-    def _charge(self, setting: Setting, residuals: Residuals, hint: Vector) -> Rounds[tuple[EntropySums, Vector]]:
+    def _charge(
+        self, setting: Setting, residuals: Residuals, hint: Vector, sources: tuple[int, ...]
+    ) -> Rounds[tuple[EntropySums, Vector]]:
         """Entropy sums of the residuals themselves, and the charge of each."""
         if self.lazily:
-            return _charge_lazily(setting, residuals, hint)
+            return _charge_lazily(setting, residuals, hint, sources)
         return _charge_all(setting, residuals)
 
 
@@ -93,7 +95,9 @@ def _charge_all(setting: Setting, residuals: Residuals) -> Rounds[tuple[EntropyS
     return sums.first(u), (np.minimum(D, 0) ** 2).sum(axis=1)
 
 
-def _charge_lazily(setting: Setting, residuals: Residuals, hint: Vector) -> Rounds[tuple[EntropySums, Vector]]:
+def _charge_lazily(
+    setting: Setting, residuals: Residuals, hint: Vector, sources: tuple[int, ...]
+) -> Rounds[tuple[EntropySums, Vector]]:
     """Charges that are complete for every candidate that could be the source, lower bounds for the others.
 
     The candidate with the least charge so far is completed first; among equals the one with the least charge at the
@@ -104,10 +108,12 @@ def _charge_lazily(setting: Setting, residuals: Residuals, hint: Vector) -> Roun
     singles = yield from ask(residuals.question(setting, none, singles=True))
     H = singles.entropy()
     charges, known = np.zeros(u), np.eye(u, dtype=bool)
+    candidates = setting.candidates(sources)
+    eligible = np.array([candidates is None or variable in candidates for variable in residuals.variables])
     while True:
         complete = known.all(axis=1)
-        least = charges[complete].min(initial=np.inf)
-        open_candidates = np.flatnonzero(~complete & (charges <= least))
+        least = charges[complete & eligible].min(initial=np.inf)
+        open_candidates = np.flatnonzero(~complete & eligible & (charges <= least))
         if len(open_candidates) == 0:
             return singles, charges
         i = min(open_candidates, key=lambda k: (charges[k], hint[k], H[k]))

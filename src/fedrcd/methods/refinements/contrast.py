@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals
 from fedrcd.methods.scores.negentropy import NEGENTROPIES, Negentropy
@@ -29,10 +30,10 @@ class ContrastRefinement:
 
     negentropy: Negentropy = "boundary"
 
-    def __call__(self, evidence: TensorEvidence, order: IntVector) -> IntVector:
+    def __call__(self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
         terms = _Terms(evidence.tensors, NEGENTROPIES[self.negentropy])
-        return np.array(climb(order.tolist(), terms.places), dtype=np.int64)
+        return np.array(climb(order.tolist(), terms.places, constraints), dtype=np.int64)
 
     def contrast(self, evidence: TensorEvidence, order: IntVector) -> float:
         """F of an order."""

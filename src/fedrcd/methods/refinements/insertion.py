@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.typing import Matrix, Vector
 
 SWEEPS = 30
@@ -77,11 +78,13 @@ Places = Callable[[list[int], int], tuple[list[int], Vector]]
 """From an order and a variable v: the others in their order, and the objective with v at each of the p places."""
 
 
-def climb(order: Sequence[int], places: Places) -> list[int]:
-    """Move each variable in turn to its best place, until a whole sweep changes nothing."""
+def climb(order: Sequence[int], places: Places, constraints: Constraints | None = None) -> list[int]:
+    """Move each variable in turn to its best place that is allowed, until a whole sweep changes nothing."""
     current, still = [int(u) for u in order], 0
     for v in list(current) * SWEEPS:
         rest, objective = places(current, v)
+        if constraints is not None:
+            objective = np.where(constraints.places(rest, v), objective, -np.inf)
         best, here = int(np.argmax(objective)), current.index(v)
         if best != here and objective[best] > objective[here] + GAIN * abs(objective[here]):
             current, still = [*rest[:best], v, *rest[best:]], 0

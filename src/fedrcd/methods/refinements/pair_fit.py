@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals, keys_along, residual_rows
 from fedrcd.methods.refinements.pair_covariances import (
     Covariances,
@@ -52,7 +53,7 @@ class PairFitRefinement:
 
     largest: int = 40
 
-    def __call__(self, evidence: PairCumulants, order: IntVector) -> IntVector:
+    def __call__(self, evidence: PairCumulants, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
         if evidence.p > self.largest:
             return order
@@ -60,12 +61,12 @@ class PairFitRefinement:
         gaussian = gaussian_covariances(k.cov)
         ridge = RIDGE if evidence.count.min() == evidence.count.max() else SCATTERED_RIDGE
         fit = _Fit.weighted(k, gaussian, ridge)
-        found = climb(order.tolist(), fit.places)
+        found = climb(order.tolist(), fit.places, constraints)
         third, fourth = fit.noise_cumulants(found)
         excess = excess_covariances(k.cov, k.cov @ residual_rows(k.cov, found).T, third, fourth)
         both = Covariances(gaussian.third + excess.third, gaussian.fourth + excess.fourth)
         again = _Fit.weighted(k, both, ridge)
-        return np.array(climb(found, again.places), dtype=np.int64)
+        return np.array(climb(found, again.places, constraints), dtype=np.int64)
 
 
 @dataclass(slots=True)

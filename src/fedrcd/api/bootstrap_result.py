@@ -1,0 +1,273 @@
+"""What a bootstrap says: how often edges, paths and orders come back, and how far effects vary."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fedrcd.api.discover import BY_BOOTSTRAP
+from fedrcd.api.discovery import Discovery, require_level
+from fedrcd.errors import ConfigError
+from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.dag import ancestry, total_effects
+from fedrcd.methods.standard_errors import effect_errors
+from fedrcd.methods.weights import refit
+from fedrcd.typing import IntMatrix, Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Replicates of a discovery, with the queries that users of `lingam` know and some more.
+
+    Attributes
+    ----------
+    discovery : Discovery
+        The result on all rows, with `confidence` set.
+    orders : (replicates, p) array of int
+        Causal order of each replicate.
+    adjacency_matrices_ : (replicates, p, p) array
+        Effects of each replicate, [i, j] for j on i.
+    covariance, covariances : (p, p) and (replicates, p, p) array
+        Covariance of all rows, and of each replicate.
+    units : int
+        Groups that were resampled, over all sites; 0 where rows were.
+    freedom : float
+        Degrees of freedom behind the spread of replicates: units less blocks, infinite for rows.
+    smallest_group : int
+        Rows of the smallest group; 1 where rows were resampled.
+    failed : int
+        Replicates whose sums allowed no answer; they are not among the others.
+    without : mapping of str to (order, B)
+        What the method gives without each site.
+    constraints : Constraints, optional
+        What was known before.
+    """
+
+    discovery: Discovery
+    orders: IntMatrix
+    adjacency_matrices_: Matrix
+    covariance: Matrix
+    covariances: Matrix
+    units: int
+    freedom: float
+    smallest_group: int
+    failed: int
+    without: Mapping[str, tuple[tuple[str, ...], Matrix]]
+    constraints: Constraints | None = None
+
+    def __len__(self) -> int:
+        """Number of replicates."""
+        return len(self.orders)
+
+    def __repr__(self) -> str:
+        return f"Bootstrap({len(self)} replicates of {self.discovery.method}, {len(self.names)} variables)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.discovery.names
+
+    @cached_property
+    def total_effects_(self) -> Matrix:
+        """Total effects of each replicate, shape (replicates, p, p)."""
+        return np.stack([total_effects(B) for B in self.adjacency_matrices_])
+
+    def edge_probabilities(self) -> pd.DataFrame:
+        """Share of replicates with each direct effect: row i, column j for j on i."""
+        return self._frame(self.get_probabilities())
+
+    def path_probabilities(self) -> pd.DataFrame:
+        """Share of replicates with a directed path, of any length, from the column's to the row's variable."""
+        return self._frame(np.mean([ancestry(B) for B in self.adjacency_matrices_], axis=0))
+
+    def order_probabilities(self) -> pd.DataFrame:
+        """Share of replicates in which the column's variable comes before the row's."""
+        place = np.argsort(self.orders, axis=1)
+        return self._frame((place[:, :, None] > place[:, None, :]).mean(axis=0))
+
+    def order_stability(self) -> float:
+        """How often replicates place a cause before its effects, over all pairs with a path in the result; 1 is best.
+
+        Variables without a path between them may stand either way round and do not count.
+        """
+        related = ancestry(self.discovery.B)
+        return float(self.order_probabilities().to_numpy()[related].mean()) if related.any() else 1.0
+
+    def intervals(self, kind: Literal["direct", "total"] = "direct", level: float = 0.95) -> pd.DataFrame:
+        """Intervals for the effects of the graph that was found, given that graph, strongest first.
+
+        The effects of that graph are fitted again in every replicate; the interval is the estimate and as many standard
+        deviations of the replicates as Student's t with the groups' degrees of freedom says. `probability` is how often
+        the edge, or the path, is found again: without it the interval says little.
+        """
+        import pandas as pd
+        from scipy.stats import t
+
+        require_level(level)
+        if kind not in ("direct", "total"):
+            raise ConfigError(f"kind must be direct or total, got {kind!r}")
+        B = self.discovery.B
+        refits = np.stack([refit(cov, B != 0) for cov in self.covariances])
+        if kind == "total":
+            refits, B = np.stack([total_effects(one) for one in refits]), total_effects(B)
+        again = self.edge_probabilities() if kind == "direct" else self.path_probabilities()
+        reach = t.ppf((1 + level) / 2, self.freedom) * refits.std(axis=0, ddof=1)
+        rows = [
+            (self.names[j], self.names[i], B[i, j], B[i, j] - reach[i, j], B[i, j] + reach[i, j], again.iloc[i, j])
+            for i, j in sorted(np.argwhere(B), key=lambda at: -abs(B[at[0], at[1]]))
+        ]
+        return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "low", "high", "probability"])
+
+    def select(self, threshold: float = 0.5) -> Discovery:
+        """The discovery with the edges along its order that at least this share of replicates has, fitted again."""
+        if not (isinstance(threshold, Real) and not isinstance(threshold, bool) and 0 < threshold <= 1):
+            raise ConfigError(f"threshold must be a number above 0 and at most 1, got {threshold!r}")
+        probable = self.get_probabilities() >= threshold
+        order = np.array([self.names.index(name) for name in self.discovery.order])
+        constraints = self.constraints or Constraints.none(len(order))
+        edges = constraints.grow(order, lambda target, _required, free: probable[target, free])
+        options = {**self.discovery.options, "weights": BY_BOOTSTRAP, "threshold": float(threshold)}
+        errors = effect_errors(self.covariance, self.discovery.rows, edges)
+        return replace(
+            self.discovery,
+            B=refit(self.covariance, edges),
+            errors=errors.direct,
+            total_errors=errors.total,
+            options=options,
+        )
+
+    def leave_one_site_out(self) -> pd.DataFrame:
+        """Per site: how many pairs with a path are turned round, and how edges change, without it."""
+        import pandas as pd
+
+        found = self.discovery
+        related = ancestry(found.B)
+        rows = []
+        for site, (order, B) in self.without.items():
+            place = np.array([order.index(name) for name in self.names])
+            turned = int((related & (place[:, None] < place[None, :])).sum())
+            edges, others = found.B != 0, B != 0
+            rows.append((site, turned, int((edges & ~others).sum()), int((~edges & others).sum())))
+        return pd.DataFrame(rows, columns=["without", "pairs turned round", "edges lost", "edges gained"])
+
+    def get_probabilities(self, min_causal_effect: float | None = None) -> Matrix:
+        """Share of replicates with each direct effect larger than a limit, [to, from]."""
+        probabilities: Matrix = (np.abs(self.adjacency_matrices_) > _limit(min_causal_effect)).mean(axis=0)
+        return probabilities
+
+    def get_causal_direction_counts(
+        self,
+        n_directions: int | None = None,
+        min_causal_effect: float | None = None,
+        split_by_causal_effect_sign: bool = False,  # noqa: FBT001, FBT002 - lingam's signature
+    ) -> dict[str, list[int]]:
+        """Edges by how many replicates have them: lists `from`, `to`, `count` and, if split, `sign`."""
+        limit, most = _limit(min_causal_effect), _most(n_directions, "n_directions")
+        counts: Counter[tuple[int, int, int]] = Counter()
+        for B in self.adjacency_matrices_:
+            for i, j in np.argwhere(np.abs(B) > limit).tolist():
+                counts[i, j, int(np.sign(B[i, j])) if split_by_causal_effect_sign else 0] += 1
+        listed = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+        columns = {
+            "from": [j for (_, j, _), _ in listed],
+            "to": [i for (i, _, _), _ in listed],
+            "count": [count for _, count in listed],
+        }
+        if split_by_causal_effect_sign:
+            columns["sign"] = [sign for (_, _, sign), _ in listed]
+        return columns
+
+    def get_directed_acyclic_graph_counts(
+        self,
+        n_dags: int | None = None,
+        min_causal_effect: float | None = None,
+        split_by_causal_effect_sign: bool = False,  # noqa: FBT001, FBT002 - lingam's signature
+    ) -> dict[str, list[Any]]:
+        """Whole graphs by how many replicates have them: lists `dag` and `count`."""
+        limit, most = _limit(min_causal_effect), _most(n_dags, "n_dags")
+        counts: Counter[tuple[tuple[int, int, int], ...]] = Counter()
+        for B in self.adjacency_matrices_:
+            pairs = np.argwhere(np.abs(B) > limit).tolist()
+            counts[tuple((i, j, int(np.sign(B[i, j])) if split_by_causal_effect_sign else 0) for i, j in pairs)] += 1
+        listed = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+        dags = []
+        for edges, _ in listed:
+            dag = {"from": [j for _, j, _ in edges], "to": [i for i, _, _ in edges]}
+            if split_by_causal_effect_sign:
+                dag["sign"] = [sign for _, _, sign in edges]
+            dags.append(dag)
+        return {"dag": dags, "count": [count for _, count in listed]}
+
+    def get_total_causal_effects(self, min_causal_effect: float | None = None) -> dict[str, list[Any]]:
+        """Total effects by the share of replicates with them: lists `from`, `to`, `effect` (median), `probability`."""
+        limit, effects = _limit(min_causal_effect), self.total_effects_
+        share = (np.abs(effects) > limit).mean(axis=0)
+        listed = sorted(np.argwhere(share > 0).tolist(), key=lambda at: (-share[at[0], at[1]], at))
+        medians = [float(np.median(effects[:, i, j][effects[:, i, j] != 0])) for i, j in listed]
+        return {
+            "from": [j for _, j in listed],
+            "to": [i for i, _ in listed],
+            "effect": medians,
+            "probability": [float(share[i, j]) for i, j in listed],
+        }
+
+    def get_paths(self, from_index: int, to_index: int, min_causal_effect: float | None = None) -> dict[str, list[Any]]:
+        """Paths between two variables by the share of replicates with them: `path`, `effect`, `probability`."""
+        limit, p = _limit(min_causal_effect), len(self.names)
+        for what, index in (("from_index", from_index), ("to_index", to_index)):
+            if not isinstance(index, Integral) or not 0 <= index < p:
+                raise ConfigError(f"{what} must be the number of a variable, 0 to {p - 1}, got {index!r}")
+        effects: dict[tuple[int, ...], list[float]] = defaultdict(list)
+        for B in self.adjacency_matrices_:
+            for path in _paths(np.where(np.abs(B) > limit, B, 0.0), from_index, to_index):
+                effects[path].append(float(np.prod([B[i, j] for j, i in pairwise(path)])))
+        listed = sorted(effects.items(), key=lambda item: (-len(item[1]), item[0]))
+        return {
+            "path": [list(path) for path, _ in listed],
+            "effect": [float(np.median(values)) for _, values in listed],
+            "probability": [len(values) / len(self) for _, values in listed],
+        }
+
+    def _frame(self, values: Matrix) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def _limit(min_causal_effect: float | None) -> float:
+    if min_causal_effect is None:
+        return 0.0
+    if not (isinstance(min_causal_effect, Real) and 0 < min_causal_effect < np.inf):
+        raise ConfigError(f"min_causal_effect must be a number above 0, got {min_causal_effect!r}")
+    return float(min_causal_effect)
+
+
+def _most(number: int | None, what: str) -> int | None:
+    if number is not None and (not isinstance(number, Integral) or isinstance(number, bool) or number < 1):
+        raise ConfigError(f"{what} must be a whole number of at least 1, got {number!r}")
+    return number
+
+
+def _paths(B: Matrix, start: int, end: int) -> Iterator[tuple[int, ...]]:
+    """All directed paths of an acyclic graph from one variable to another."""
+    if start == end:
+        return
+    towards = ancestry(B)[end]
+    waiting: list[tuple[int, ...]] = [(start,)]
+    while waiting:
+        path = waiting.pop()
+        for effect in np.flatnonzero(B[:, path[-1]]).tolist():
+            if effect == end:
+                yield (*path, effect)
+            elif towards[effect]:
+                waiting.append((*path, effect))

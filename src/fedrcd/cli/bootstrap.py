@@ -1,0 +1,143 @@
+"""`fedrcd bootstrap`: how often edges and orders come back when rows are resampled."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedrcd.cli import options
+from fedrcd.cli.patience import patience
+from fedrcd.errors import ConfigError, FedrcdWarning
+
+if TYPE_CHECKING:
+    from fedrcd.api.bootstrap import BootstrapPlan
+    from fedrcd.api.bootstrap_result import Bootstrap
+
+
+def bootstrap(
+    files: options.Files,
+    replicates: Annotated[int, typer.Option(help="Number of replicates.")] = 200,
+    groups: Annotated[int | None, typer.Option(help="Groups of rows per site, at least 10.")] = None,
+    resample: Annotated[str, typer.Option(help="groups (sums leave the sites) or rows (one machine).")] = "groups",
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same replicates.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; one per processor by default.")] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    plan_only: Annotated[bool, typer.Option("--plan", help="Say what each site would send, and stop.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the discovery with its edge probabilities here, as JSON.")
+    ] = None,
+    federation: options.FederationFile = None,
+    method: options.Method = "auto",
+    weights: options.EdgeSelection = "adaptive-lasso",
+    penalty: options.Penalty = 0.01,
+    option: options.Options = None,
+    drop: options.Drop = None,
+    trim: options.Trim = None,
+    within: options.WithinSites = "none",
+    missing: options.MissingValues = "complete",
+    missing_code: options.MissingCodes = None,
+    stack: options.Stack = False,
+    knowledge: options.KnowledgeFile = None,
+    json: options.Json = False,
+) -> None:
+    """Resample groups of rows, or rows: probabilities of edges, stability of the order, intervals of effects."""
+    from fedrcd.api.bootstrap import bootstrap as resampled
+
+    if replicates < 1:
+        raise ConfigError(f"--replicates must be at least 1, got {replicates}")
+
+    def announce(plan: BootstrapPlan) -> None:
+        print(f"to be sent: {plan}", file=sys.stderr if json else sys.stdout)
+        if plan_only:
+            raise typer.Exit
+
+    with patience("reading tables") as sign, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
+        tables, variables = options.tables_of(files, federation)
+        found = resampled(
+            tables,
+            method,
+            n_sampling=replicates,
+            groups=groups,
+            resample=resample,  # type: ignore[arg-type]
+            random_state=seed,
+            n_jobs=jobs,
+            announce=announce,
+            replicated=lambda done: sign.say(f"{done} of {replicates} replicates"),
+            variables=variables,
+            drop=drop or (),
+            within=within,
+            missing=missing,
+            missing_codes=missing_code or (),
+            trim=trim,
+            stack=stack,
+            knowledge=knowledge,
+            weights=weights,
+            penalty=penalty,
+            **options.parse_options(option or []),
+        )
+    if out is not None:
+        if out.suffix != ".json":
+            raise ConfigError(f"--out {out}: the ending must be .json")
+        found.discovery.to_json(out)
+    if json:
+        print(json_module.dumps(as_dict(found, level), indent=1))
+        return
+    show(found, level)
+    if out is not None:
+        print(f"written: {out}")
+
+
+def as_dict(found: Bootstrap, level: float) -> dict[str, Any]:
+    """What programs read."""
+    return {
+        "format": "fedrcd-bootstrap/1",
+        "method": found.discovery.method,
+        "replicates": len(found),
+        "failed": found.failed,
+        "units": found.units,
+        "smallest_group": found.smallest_group,
+        "names": list(found.names),
+        "order": list(found.discovery.order),
+        "order_stability": found.order_stability(),
+        "edge_probabilities": found.get_probabilities().tolist(),
+        "path_probabilities": found.path_probabilities().to_numpy().tolist(),
+        "direct_effects": found.intervals("direct", level).to_dict("records"),
+        "total_effects": found.intervals("total", level).to_dict("records"),
+        "leave_one_site_out": found.leave_one_site_out().to_dict("records"),
+    }
+
+
+def show(found: Bootstrap, level: float) -> None:
+    """Print a bootstrap for people."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    units = f"{found.units} groups of at least {found.smallest_group} rows" if found.units else "rows"
+    console.print(f"[bold]{found.discovery.method}[/bold]: {len(found)} replicates of {units}")
+    if found.failed:
+        console.print(f"[yellow]note[/yellow]   {found.failed} further replicates had no answer")
+    console.print("[bold]order[/bold]  " + escape(" > ".join(found.discovery.order)))
+    console.print(f"[bold]order stability[/bold]  {found.order_stability():.3f}")
+    table = Table(title=f"effects with {level:.0%} intervals, largest first", title_justify="left")
+    for column in ("cause", "effect"):
+        table.add_column(column, overflow="fold")
+    for column in ("weight", "interval", "probability"):
+        table.add_column(column, justify="right")
+    for row in found.intervals("direct", level).to_dict("records"):
+        interval = f"{row['low']:+.3g} to {row['high']:+.3g}"
+        weight, probability = f"{row['estimate']:+.4g}", f"{row['probability']:.2f}"
+        table.add_row(escape(row["cause"]), escape(row["effect"]), weight, interval, probability)
+    console.print(table)
+    for row in found.leave_one_site_out().to_dict("records"):
+        changes = ", ".join(f"{value} {what}" for what, value in row.items() if what != "without")
+        console.print(escape(f"without {row['without']}: {changes}"))
+    for note in found.discovery.notes:
+        console.print("[yellow]note[/yellow]   " + escape(note))

@@ -1,0 +1,81 @@
+"""`fedrcd check`: whether the assumptions behind an order hold, as far as sums can tell."""
+
+from __future__ import annotations
+
+import json as json_module
+import warnings
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedrcd.cli import options
+from fedrcd.cli.patience import patience
+from fedrcd.errors import FedrcdWarning
+
+if TYPE_CHECKING:
+    from fedrcd.api.checks import Checks
+
+COLOURS = {"fine": "green", "doubtful": "red", "cannot tell": "yellow"}
+
+
+def check(
+    files: options.Files,
+    level: Annotated[float, typer.Option(help="Share of false alarms allowed, per check.")] = 0.05,
+    federation: options.FederationFile = None,
+    method: options.Method = "auto",
+    weights: options.EdgeSelection = "adaptive-lasso",
+    penalty: options.Penalty = 0.01,
+    option: options.Options = None,
+    drop: options.Drop = None,
+    trim: options.Trim = None,
+    within: options.WithinSites = "none",
+    missing: options.MissingValues = "complete",
+    missing_code: options.MissingCodes = None,
+    stack: options.Stack = False,
+    knowledge: options.KnowledgeFile = None,
+    json: options.Json = False,
+) -> None:
+    """Test non-Gaussian and independent errors, linear effects, sites alike and scale, in one round more."""
+    from fedrcd.api.checks import check as tested
+
+    with patience("reading tables") as sign, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FedrcdWarning)  # of the discovery, not of the checks
+        tables, variables = options.tables_of(files, federation)
+        found = tested(
+            tables,
+            method,
+            level=level,
+            progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
+            variables=variables,
+            drop=drop or (),
+            within=within,
+            missing=missing,
+            missing_codes=missing_code or (),
+            trim=trim,
+            stack=stack,
+            knowledge=knowledge,
+            weights=weights,
+            penalty=penalty,
+            **options.parse_options(option or []),
+        )
+    if json:
+        print(json_module.dumps(found.to_dict(), indent=1))
+    else:
+        show(found)
+
+
+def show(found: Checks) -> None:
+    """Print the verdicts for people."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False)
+    for one in found.checks:
+        colour = COLOURS[one.verdict]
+        p = "" if one.p_value is None else f" (p = {one.p_value:.2g})"
+        console.print(f"[bold]{one.name}[/bold]: [{colour}]{one.verdict}[/{colour}]{p}")
+        console.print(escape(f"  {one.finding}"))
+        if one.verdict == "doubtful":
+            console.print(escape(f"  means: {one.meaning}"))
+            console.print(escape(f"  do: {one.advice}"))
+    console.print(f"cost: {found.rounds} round, {found.bytes_sent:,} bytes")

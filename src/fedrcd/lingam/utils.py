@@ -1,0 +1,125 @@
+"""Helpers of `lingam.utils` that notebooks use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.graphs.exports import to_dot
+from fedrcd.typing import IntMatrix
+
+
+def make_prior_knowledge(
+    n_variables: int,
+    exogenous_variables: Sequence[int] | None = None,
+    sink_variables: Sequence[int] | None = None,
+    paths: Sequence[tuple[int, int]] | None = None,
+    no_paths: Sequence[tuple[int, int]] | None = None,
+) -> IntMatrix:
+    """A matrix [to, from] of what is known: 1 for a path, 0 for none, -1 for unknown.
+
+    Where statements clash, exogenous variables prevail over sinks, sinks over paths and paths over no_paths, as in
+    `lingam`; to be told of clashes instead, use `fedrcd.Knowledge`.
+
+    Examples
+    --------
+    >>> make_prior_knowledge(3, exogenous_variables=[0], paths=[(0, 2)]).tolist()
+    [[-1, 0, 0], [-1, -1, -1], [1, -1, -1]]
+    """
+    known = np.full((n_variables, n_variables), -1, dtype=np.int64)
+    for pairs, value in ((no_paths, 0), (paths, 1)):
+        for start, end in pairs or ():
+            known[_index(end, n_variables), _index(start, n_variables)] = value
+    for variable in sink_variables or ():
+        known[:, _index(variable, n_variables)] = 0
+    for variable in exogenous_variables or ():
+        known[_index(variable, n_variables), :] = 0
+    np.fill_diagonal(known, -1)
+    return known
+
+
+class Dot:
+    """A graph in Graphviz' language: text in `source`, a picture in notebooks where Graphviz is installed."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def __str__(self) -> str:
+        return self.source
+
+    def save(self, filename: str | Path) -> str:
+        """Write the text to a file; its path."""
+        try:
+            Path(filename).write_text(self.source, encoding="utf-8")
+        except OSError as problem:
+            raise FileError(f"cannot write {filename}: {problem.strerror}") from None
+        return str(filename)
+
+    def _repr_svg_(self) -> str | None:
+        """The picture, or nothing where Graphviz is not installed."""
+        import shutil
+        import subprocess
+
+        program = shutil.which("dot")
+        if program is None:
+            return None
+        drawn = subprocess.run([program, "-Tsvg"], input=self.source, capture_output=True, text=True, check=False)
+        return drawn.stdout or None
+
+
+def make_dot(adjacency_matrix: Any, labels: Sequence[str] | None = None, lower_limit: float | None = 0.01) -> Dot:
+    """The graph of an adjacency matrix [to, from], without effects below a limit."""
+    B = np.nan_to_num(np.asarray(adjacency_matrix, dtype=float))
+    if B.ndim != 2 or B.shape[0] != B.shape[1]:
+        raise ConfigError("adjacency_matrix must be square")
+    if labels is not None and len(labels) != len(B):
+        raise ConfigError(f"labels must have one entry per variable, {len(B)}, got {len(labels)}")
+    names = [f"x{i}" for i in range(len(B))] if labels is None else [str(label) for label in labels]
+    return Dot(to_dot(np.where(np.abs(B) > (lower_limit or 0.0), B, 0.0), names))
+
+
+def print_causal_directions(cdc: Mapping[str, Any], n_sampling: int, labels: Sequence[str] | None = None) -> None:
+    """Print what `get_causal_direction_counts` gives, a line per direction."""
+    signs = cdc.get("sign", [0] * len(cdc["count"]))
+    for start, end, count, sign in zip(cdc["from"], cdc["to"], cdc["count"], signs, strict=True):
+        print(f"{_direction(start, end, sign, labels)} ({100 * count / n_sampling:.1f}%)")
+
+
+def print_dagc(dagc: Mapping[str, Any], n_sampling: int, labels: Sequence[str] | None = None) -> None:
+    """Print what `get_directed_acyclic_graph_counts` gives, graph by graph."""
+    for number, (dag, count) in enumerate(zip(dagc["dag"], dagc["count"], strict=True)):
+        print(f"DAG[{number}]: {100 * count / n_sampling:.1f}%")
+        signs = dag.get("sign", [0] * len(dag["from"]))
+        for start, end, sign in zip(dag["from"], dag["to"], signs, strict=True):
+            print("\t" + _direction(start, end, sign, labels))
+
+
+def get_exo_variables(adjacency_matrix: Any) -> list[int]:
+    """Variables without causes."""
+    return np.flatnonzero(~(_checked(adjacency_matrix) != 0).any(axis=1)).tolist()
+
+
+def get_sink_variables(adjacency_matrix: Any) -> list[int]:
+    """Variables without effects."""
+    return np.flatnonzero(~(_checked(adjacency_matrix) != 0).any(axis=0)).tolist()
+
+
+def _checked(adjacency_matrix: Any) -> Any:
+    B = np.nan_to_num(np.asarray(adjacency_matrix, dtype=float))
+    np.fill_diagonal(B, 0.0)
+    return B
+
+
+def _direction(start: int, end: int, sign: int, labels: Sequence[str] | None) -> str:
+    cause, effect = (labels[k] if labels is not None else f"x{k}" for k in (start, end))
+    return f"{effect} <--- {cause} " + ("(b>0)" if sign > 0 else "(b<0)" if sign < 0 else "")
+
+
+def _index(variable: Any, n_variables: int) -> int:
+    if isinstance(variable, bool) or not 0 <= int(variable) < n_variables:
+        raise ConfigError(f"variables must be numbers from 0 to {n_variables - 1}, got {variable!r}")
+    return int(variable)

@@ -1,0 +1,252 @@
+r"""Replicates of a method: the same conversation with resampled sums, or with resampled rows.
+
+**Groups.** One round asks every site for the sums of G secret groups of its rows (`protocol.groups`). Their total gives
+the result itself; a replicate weighs the groups anew and runs the method on the weighted total. Weights of the groups
+of a block are G times a Dirichlet vector with parameter :math:`\alpha = (G - 2) / G`: then every weight has mean 1 and
+variance 1, and the variance of a weighted mean is, on average over which rows are in which group, exactly the sampling
+variance. Whole numbers from a multinomial would make it (G - 1)/G of that, a tenth too small for ten groups, and would
+leave a third of the groups out of each replicate.
+
+**Rows.** On one machine rows themselves can be drawn with replacement, block by block, for any method.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedrcd.errors import ConfigError, DataError, StatisticError
+from fedrcd.methods.filling import ask_moments
+from fedrcd.methods.registry import Card, build
+from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.protocol.blas import one_blas_thread
+from fedrcd.protocol.driver import run
+from fedrcd.protocol.embedded import LocalBlock
+from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.transport import Setting, Traffic, Transport
+from fedrcd.statistics.grouped_sums import GroupedSums, Stack
+from fedrcd.typing import IntMatrix, Matrix, Vector
+
+SAME_ORDER = {"fedrcd-x": "fedrcd-t", "hc": "fedrcd-t", "fedrcd-sx": "fedrcd-s"}
+"""Methods of many rounds, and the one-round method from tensors that gives the same order."""
+
+Embed = Callable[[Sequence[LocalBlock]], Transport]
+"""Makes a transport over blocks of rows."""
+
+
+def one_round(card: Card, options: dict[str, Any]) -> Parts[Any]:
+    """The method, or the one-round method with the same order: only that can be resampled by groups."""
+    if card.name in ("fed-direct", "direct-lingam"):
+        raise ConfigError(
+            f"{card.name} asks p rounds of questions that depend on the answers, so its groups cannot be resampled; "
+            "take fedrcd-s, or resample='rows' where all rows are in this process"
+        )
+    name = SAME_ORDER.get(card.name, card.name)
+    kept = dict(options)
+    if card.name == "fedrcd-sx":
+        kept["refine"] = "none"
+    return replace(build(name, **kept), weights=build(card.name, **options).weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """A transport that asks for groups, remembers them, and answers with their total."""
+
+    behind: Transport
+    groups: int
+    answers: list[GroupedSums] = field(default_factory=list)
+
+    @property
+    def setting(self) -> Setting:
+        """Of the transport behind."""
+        return self.behind.setting
+
+    @property
+    def traffic(self) -> Traffic:
+        """Of the transport behind."""
+        return self.behind.traffic
+
+    def pool(self, question: Question[S]) -> S:
+        """The sum of all groups of all sites."""
+        if self.answers:
+            raise ConfigError("a method of several rounds cannot be resampled by groups")
+        grouped: Any = self.behind.pool(GroupedQuestion(question, self.groups))
+        self.answers.append(grouped)
+        total: S = grouped.total()
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A transport that answers the one question of a method with weighted groups."""
+
+    setting: Setting
+    stack: Stack
+    weights: Vector
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def pool(self, question: Question[S]) -> S:  # noqa: ARG002 - there is one
+        """The weighted total."""
+        total: S = self.stack.combine(self.weights)
+        return total
+
+
+class Grouped(NamedTuple):
+    """The result on all rows, and the groups that replicates are made of."""
+
+    estimate: Estimate
+    setting: Setting
+    stack: Stack
+    smallest: int
+    """Rows of the smallest group."""
+
+
+class Replicates(NamedTuple):
+    """Orders, shape (replicates, p), and effects, shape (replicates, p, p), of replicates that had an answer."""
+
+    orders: IntMatrix
+    B: Matrix
+    cov: Matrix
+    """Covariance of each replicate, shape (replicates, p, p)."""
+    failed: int
+    """Replicates whose sums allowed no answer."""
+
+
+def ask_groups(parts: Parts[Any], setting: Setting, transport: Transport, groups: int) -> Grouped:
+    """Ask for the groups, in one round, and run the method on their total."""
+    if setting.fills_gaps:  # gaps are filled by the moments of all rows, in every replicate
+        setting = replace(setting, given=run(ask_moments(setting), transport), fills_gaps=False)
+    recorder = Recorder(transport, groups)
+    estimate = run(parts.rounds(setting), recorder)
+    (answer,) = recorder.answers
+    return Grouped(estimate, setting, answer.stack(), answer.smallest)
+
+
+def draw_weights(stack: Stack, replicates: int, rng: np.random.Generator) -> Matrix:
+    """How often each group counts in each replicate, shape (replicates, units), block by block.
+
+    Sites that hold columns of the same rows split them alike, and their groups get the same weights.
+    """
+    weights = np.ones((replicates, len(stack.origins)))
+    blocks = np.array([block for _, block in stack.origins])
+    number = np.array(stack.number)
+    for block in sorted(set(blocks.tolist())):
+        mine = blocks == block
+        G = int(number[mine].max()) + 1
+        if G < 3:
+            raise ConfigError(f"a bootstrap needs at least 3 groups of block {block!r}, got {G}")
+        drawn = G * rng.dirichlet(np.full(G, (G - 2) / G), size=replicates)
+        weights[:, mine] = drawn[:, number[mine]]
+    return weights
+
+
+def group_replicates(
+    parts: Parts[Any],
+    grouped: Grouped,
+    weights: Matrix,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Replicates:
+    """Run the method once for every row of weights, shape (replicates, units)."""
+    chunks = np.array_split(weights, max(1, min(len(weights), 20)))
+    work = [(_run_groups, (parts, grouped.setting, grouped.stack, chunk)) for chunk in chunks]
+    return _gather(work, jobs, progress)
+
+
+def row_replicates(
+    parts: Parts[Any],
+    setting: Setting,
+    blocks: Sequence[LocalBlock],
+    embed: Embed,
+    seeds: Sequence[np.random.SeedSequence],
+    *,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Replicates:
+    """Run the method on rows drawn with replacement, once per seed."""
+    work = [(_run_rows, (parts, setting, blocks, embed, [seed])) for seed in seeds]
+    return _gather(work, jobs, progress)
+
+
+def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, Estimate]:
+    """What the method gives without each site in turn, from the contributions already there: no further round."""
+    sites = sorted({site for site, _ in grouped.stack.origins})
+    if len(sites) < 2:
+        return {}
+    without = {}
+    for site in sites:
+        try:
+            replica = Replica(grouped.setting, grouped.stack, grouped.stack.without(site))
+            without[site] = run(parts.rounds(grouped.setting), replica)
+        except (StatisticError, DataError) as problem:
+            raise StatisticError(f"without {site} there is no answer: {problem}") from None
+    return without
+
+
+START_WORKERS = 6.0
+"""Seconds of work left from which more processes are started; each takes a second or two to import what it needs."""
+
+Drawn = list[tuple[Any, Matrix, Matrix] | None]
+
+
+def _run_groups(parts: Parts[Any], setting: Setting, stack: Stack, weights: Matrix) -> Drawn:
+    with one_blas_thread():
+        return [_outcome(parts, Replica(setting, stack, one)) for one in weights]
+
+
+def _run_rows(
+    parts: Parts[Any], setting: Setting, blocks: Sequence[LocalBlock], embed: Embed, seeds: Sequence[Any]
+) -> Drawn:
+    drawn: Drawn = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        chosen: dict[str, Any] = {}  # sites that share a block hold the same rows
+        for block in blocks:
+            n = len(block.rows)
+            chosen.setdefault(block.block, np.sort(rng.integers(0, n, n)))
+        transport = embed([block.keep(chosen[block.block]) for block in blocks])
+        frame = replace(setting, frame=transport.setting.frame, layout=transport.setting.layout)
+        drawn.append(_outcome(parts, transport, frame))
+    return drawn
+
+
+def _outcome(parts: Parts[Any], transport: Transport, setting: Setting | None = None) -> Any:
+    try:
+        estimate = run(parts.rounds(setting or transport.setting), transport)
+    except (StatisticError, DataError):  # collinear, or too few rows
+        return None
+    return estimate.order, estimate.B, estimate.marginals.cov
+
+
+def _results(work: Sequence[Any], jobs: int) -> Iterator[Drawn]:
+    """What each piece of work gives, in order."""
+    begin = time.perf_counter()
+    for number, (function, arguments) in enumerate(work):
+        left = (time.perf_counter() - begin) / number * (len(work) - number) if number else 0.0
+        if jobs > 1 and left > START_WORKERS:
+            from joblib import Parallel, delayed
+
+            parallel = Parallel(n_jobs=jobs, return_as="generator")
+            yield from parallel(delayed(one)(*given) for one, given in work[number:])
+            return
+        yield function(*arguments)
+
+
+def _gather(work: Sequence[Any], jobs: int, progress: Callable[[int], None] | None) -> Replicates:
+    """Results of all pieces of work in order; on several processors once starting them is worth it."""
+    done: Drawn = []
+    for part in _results(work, jobs):
+        done += part
+        if progress:
+            progress(len(done))
+    kept = [one for one in done if one is not None]
+    if not kept:
+        raise StatisticError("no replicate had an answer; there are too few rows to resample")
+    orders, B, cov = (np.stack(arrays) for arrays in zip(*kept, strict=True))
+    return Replicates(orders, B, cov, len(done) - len(kept))

@@ -1,0 +1,91 @@
+"""Rows in secret groups: what a site sends so that others can resample without learning which rows are where.
+
+A coordinator that knew which rows a weighted sum counts how often could solve for the rows. So every site splits its
+rows once, by a keyed hash of their identifiers with a secret of its own, and sends the sums of each group, all in one
+round; whoever resamples draws whole groups. A row's group depends on nothing but its identifier and the secret: it
+stays where it is when other rows come or go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import numpy as np
+
+from fedrcd.errors import ConfigError, ProtocolError
+from fedrcd.protocol.questions import Question, S, Share
+from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.typing import IntVector, Matrix
+
+LEAST_GROUPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How a site splits its rows.
+
+    Parameters
+    ----------
+    secret : bytes
+        Key of the hash, at most 64 bytes. Sites that hold columns of the same rows must share it, and nobody else.
+    least : int
+        Rows that every group must have; a question that would make smaller groups is refused.
+    """
+
+    secret: bytes
+    least: int = 1
+
+    def labels(self, ids: Sequence[str], groups: int) -> IntVector:
+        """The group of every row, shape (n,)."""
+        digests = b"".join(
+            hashlib.blake2b(one.encode(), key=self.secret, digest_size=8, person=b"fedrcd group").digest()
+            for one in ids
+        )
+        labels: IntVector = (np.frombuffer(digests, dtype=">u8") % groups).astype(np.int64)
+        return labels
+
+    def split(self, ids: Sequence[str], groups: int, site: str) -> list[IntVector]:
+        """The rows of every group, none of them too small."""
+        labels = self.labels(ids, groups)
+        sizes = np.bincount(labels, minlength=groups)
+        if sizes.min() < self.least:
+            raise ProtocolError(
+                f"site {site} refuses {groups} groups: the smallest would have {sizes.min()} rows and must have "
+                f"{self.least}; ask for fewer groups"
+            )
+        return [np.flatnonzero(labels == group) for group in range(groups)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedQuestion(Generic[S]):
+    """Asks what another question asks, group by group."""
+
+    each: Question[S]
+    groups: int
+
+    def __post_init__(self) -> None:
+        if self.groups < 1:
+            raise ConfigError(f"groups must be at least 1, got {self.groups}")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those of the question behind."""
+        return self.each.variables
+
+    @property
+    def frame(self) -> Frame:
+        """That of the question behind."""
+        return self.each.frame
+
+    def share(self, layout: Layout | None, holding: int) -> Share[GroupedSums] | None:  # noqa: ARG002
+        """A site answers group by group, each with the share of the question behind."""
+        raise ProtocolError("a grouped question is answered group by group")
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> Any:  # noqa: ARG002
+        """A site answers group by group, each with the question behind."""
+        raise ProtocolError("a grouped question is answered group by group")
