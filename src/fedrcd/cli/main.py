@@ -15,6 +15,7 @@ from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
+from fedrcd.cli.experiment import experiment
 from fedrcd.cli.methods import methods
 from fedrcd.cli.simulate import simulate
 from fedrcd.errors import FedrcdError
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 for command in (discover, methods, example, simulate, evaluate, coverage):
     app.command()(command)
+app.add_typer(experiment)
 
 
 def _show_version(wanted: bool) -> None:

@@ -121,8 +121,8 @@ def identities(results: Sequence[Result]) -> Iterator[str]:
             same = sum(orders[name, s, False] == orders[name, s, True] for s in raw)
             yield f"- `{name}`: same order on raw and on standardised data in {same} of {len(raw)} data sets"
     for one, other in (("fedrcd-t", "fedrcd-x"), ("fed-direct", LINGAM)):
-        both = [data for method, *data in orders if method == other and (one, *data) in orders]
-        same = sum(orders[(one, *data)] == orders[(other, *data)] for data in both)
+        both = [(s, std) for method, s, std in orders if method == other and (one, s, std) in orders]
+        same = sum(orders[one, s, std] == orders[other, s, std] for s, std in both)
         yield f"- `{one}`: same order as `{other}` in {same} of {len(both)} data sets"
 
 

@@ -53,6 +53,16 @@ class Scale:
     full: bool = False
     seeds: int = 2
 
+    @property
+    def fewer(self) -> int:
+        """Seeds where data sets are costly: a fifth, unless everything is wanted."""
+        return self.seeds if self.full else max(1, self.seeds // 5)
+
+    @property
+    def slow(self) -> int:
+        """Seeds for baselines that are slow, even if everything is wanted: at most three."""
+        return max(1, min(3, self.seeds // 3))
+
 
 QUICK, FULL = Scale(), Scale(full=True, seeds=10)
 

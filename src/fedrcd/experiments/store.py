@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -123,10 +123,12 @@ class Store:
 
     def finish(self, cells: Sequence[Cell], scale: Scale, done: Mapping[str, Record]) -> None:
         """Write the Parquet files, cells in their own order, and drop the journal."""
-        header = _header(cells, scale)
-        results, times = [], []
+        header = {**_header(cells, scale), "left_out": {}}
+        results: list[Row] = []
+        times: list[Row] = []
         for cell in cells:
             if cell.key not in done:
+                header["left_out"][cell.needs] = header["left_out"].get(cell.needs, 0) + 1
                 continue
             one = done[cell.key]
             named = {"cell": cell.key, "task": cell.name}
@@ -150,12 +152,18 @@ class Store:
                 f"run `fedrcd experiment run {self.name}`{unfinished} first"
             )
         results, times = _read(self.results).to_pandas(), _read(self.times).to_pandas()
-        return results.join(times.drop(columns=["cell", "task", "row"]))
+        frame: pd.DataFrame = results.join(times.drop(columns=["cell", "task", "row"]))
+        return frame
 
     @property
     def scale(self) -> str:
         """In words, how much of the experiment the finished results hold."""
         return str(_file_header(self.results)["scale"])
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Cells that the finished results lack, by the package they need."""
+        return dict(_file_header(self.results)["left_out"])
 
     def _require_same(self, path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         if found["fingerprint"] != wanted["fingerprint"]:
@@ -190,7 +198,7 @@ class Store:
         whole = text[: text.rfind(b"\n") + 1]
         try:
             header, *lines = [json.loads(line) for line in whole.splitlines()]
-            records = {line["cell"]: Record(**line) for line in lines}
+            records = {line["cell"]: cast("Record", line) for line in lines}
             _ = header["fingerprint"], header["scale"]
         except (ValueError, KeyError, TypeError):
             raise _corrupt(self.journal, "a line of it cannot be read") from None
