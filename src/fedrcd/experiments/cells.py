@@ -59,9 +59,14 @@ class Scale:
         return self.seeds if self.full else max(1, self.seeds // 5)
 
     @property
+    def fewest(self) -> int:
+        """Seeds where data sets are costlier still."""
+        return self.seeds if self.full else max(1, self.seeds // 10)
+
+    @property
     def slow(self) -> int:
-        """Seeds for baselines that are slow, even if everything is wanted: at most three."""
-        return max(1, min(3, self.seeds // 3))
+        """Seeds for baselines that are slow: one, or three if everything is wanted."""
+        return min(3, self.seeds) if self.full else 1
 
 
 QUICK, FULL = Scale(), Scale(full=True, seeds=10)

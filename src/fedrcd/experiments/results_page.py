@@ -16,10 +16,10 @@ from fedrcd.experiments.studies import EXPERIMENTS
 
 INTRODUCTION = """# Results
 
-Written by `fedrcd experiment report`; do not edit. Every number is computed from the Parquet files in {folder}, which
-`fedrcd experiment run` wrote. Data seeds depend on data settings only, so all methods meet the same rows and
-differences are paired. AncAcc is the share of true ancestral relations that an order respects; a difference within two standard
-errors of zero is a tie.
+Written by `fedrcd experiment report`; do not edit. Every number is computed from the Parquet files in {folder},
+which `fedrcd experiment run` wrote. Data seeds depend on data settings only, so all methods meet the same rows and
+differences are paired. AncAcc is the share of true ancestral relations that an order respects; a difference within
+two standard errors of zero is a tie.
 """
 
 

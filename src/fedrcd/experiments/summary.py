@@ -29,13 +29,13 @@ class Spread(NamedTuple):
 
     def words(self, digits: int = 3) -> str:
         """All but the number, for a table."""
-        if self.n == 0:
-            return "-"
-        return f"{self.mean:.{digits}f} ± {self.se:.{digits}f} [{self.sd:.{digits}f}]"
+        return self.short(digits) if self.n < 2 else f"{self.short(digits)} [{self.sd:.{digits}f}]"
 
     def short(self, digits: int = 3) -> str:
         """Mean and standard error."""
-        return "-" if self.n == 0 else f"{self.mean:.{digits}f} ± {self.se:.{digits}f}"
+        if self.n < 2:
+            return f"{self.mean:.{digits}f}" if self.n else "-"
+        return f"{self.mean:.{digits}f} ± {self.se:.{digits}f}"
 
 
 def spread(values: npt.ArrayLike) -> Spread:
@@ -44,7 +44,7 @@ def spread(values: npt.ArrayLike) -> Spread:
     known = known[~np.isnan(known)]
     if len(known) == 0:
         return Spread(np.nan, np.nan, np.nan, 0)
-    sd = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+    sd = float(known.std(ddof=1)) if len(known) > 1 else np.nan
     return Spread(float(known.mean()), sd, sd / float(np.sqrt(len(known))), len(known))
 
 
@@ -62,8 +62,8 @@ class Difference(NamedTuple):
 
     def words(self, digits: int = 3) -> str:
         """The difference, and whether it is one."""
-        if self.n == 0:
-            return "-"
+        if self.n < 2:
+            return f"{self.mean:+.{digits}f}, one pair" if self.n else "-"
         tie = ", a tie" if self.is_tie else ""
         return f"{self.mean:+.{digits}f} ± {self.se:.{digits}f}{tie}"
 
@@ -91,8 +91,8 @@ def paired(
 
 def _values(frame: pd.DataFrame, kind: Mapping[str, Any], on: Sequence[str], value: str) -> pd.Series[float]:
     chosen = select(frame, **kind)
-    keys = pd.MultiIndex.from_frame(chosen[list(on)].astype("object").fillna(""))
-    return pd.Series(chosen[value].to_numpy(), index=keys)
+    keys = [" ".join(map(str, row)) for row in chosen[list(on)].itertuples(index=False)]
+    return pd.Series(chosen[value].to_numpy(), index=pd.Index(keys))
 
 
 def select(frame: pd.DataFrame, **kind: Any) -> pd.DataFrame:

@@ -20,7 +20,7 @@ def cells(scale: Scale) -> Iterator[Cell]:
     """Raw data of eight graphs with random weights and eleven noise families."""
     for name in TOPOLOGIES:
         p = len(topology(name).names)
-        yield from recovery_cells(paper_settings(scale.fewer, p=p, topology=name), METHODS)
+        yield from recovery_cells(paper_settings(scale.fewest, p=p, topology=name), METHODS)
 
 
 def text(frame: pd.DataFrame) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _propositions(frame: pd.DataFrame) -> Iterator[str]:
     tails = select(frame, skewness=0.0, rows=ROWS[-1])
     plain = {name: float(select(tails, coefficient=name)["variance"].iloc[0]) for name in COEFFICIENTS}
     yield (
-        "Proposition 1 predicts -2 and -1 for both ratios, Proposition 2 no dependence on κ_3 and -1 for least squares. "  # noqa: E501
+        "Proposition 1 predicts -2 and -1 for both ratios, Proposition 2 no dependence on κ_3 and -1 for the third. "
         f"At κ_3 = 0 the ratios have no variance that more rows would shrink: at N = {ROWS[-1]:,} the plain sample "
         f"variance is {plain['published']:.3g} (published), {plain['corrected']:.3g} (corrected) and "
         f"{plain['least squares']:.3g} (least squares).\n"

@@ -73,7 +73,7 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     yield (
         "Fitted exponents lie below the printed ones where overheads that do not grow still count, and where work is "
         "bound by memory. For X the paper prints the coordinator's cost of one round and the site's of all rounds; the "
-        "fit is over all rounds for both. The adaptive lasso after the order is the same for all methods and left out.\n"
+        "fit is over all rounds for both. The adaptive lasso after the order is common to all methods and left out.\n"
     )
     yield from _kernel(select(frame, task="recover"))
 

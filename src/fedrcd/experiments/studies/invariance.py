@@ -20,11 +20,10 @@ METHODS = ("fedrcd-x", "fedrcd-ni", "fedhc", "fedrcd-def", "fedishc", "fedrcd-s"
 
 def cells(scale: Scale) -> Iterator[Cell]:
     """One table cut into K parts; and K sites of 2000 rows each."""
-    few = scale.seeds if scale.full else max(1, scale.seeds // 2)
     for sites in SITES:
-        yield from recovery_cells(paper_settings(few, sites=sites, rows=TABLE // sites), METHODS)
+        yield from recovery_cells(paper_settings(scale.fewer, sites=sites, rows=TABLE // sites), METHODS)
     for sites in SITES:
-        yield from recovery_cells(paper_settings(few, sites=sites, rows=PER_SITE), METHODS)
+        yield from recovery_cells(paper_settings(scale.fewer, sites=sites, rows=PER_SITE), METHODS)
 
 
 def text(frame: pd.DataFrame) -> Iterator[str]:
@@ -51,8 +50,8 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     yield from markdown(["method", "difference"], rows)
     verdict = paired(growing, {"method": "fedrcd-x", "sites": 50}, {"method": "fedrcd-ni", "sites": 50})
     yield (
-        "The paper's curves are flat although it states 2000 rows per site. With a fixed table that is an identity; with "
-        f"a growing one it says that rows are not what limits these methods on raw data. X - NI at K = 50: "
+        "The paper's curves are flat although it states 2000 rows per site. With a fixed table that is an identity; "
+        f"with a growing one it says that rows are not what limits these methods on raw data. X - NI at K = 50: "
         f"{verdict.words()}.\n"
     )
 

@@ -23,12 +23,13 @@ SLOWEST = ("fed-direct", "fedrcd-sx")
 
 def cells(scale: Scale) -> Iterator[Cell]:
     """Standardised data of more and more rows, and the population."""
+    half = scale.seeds if scale.full else max(1, scale.seeds // 2)
     for rows in ROWS:
-        yield from recovery_cells(paper_settings(scale.seeds, sites=1, rows=rows), METHODS, scalings=(1.0,))
+        yield from recovery_cells(paper_settings(half, sites=1, rows=rows), METHODS, scalings=(1.0,))
     cheap = [method for method in METHODS if method not in SLOWEST]
     for rows in MORE_ROWS if scale.full else MORE_ROWS[:1]:
         yield from recovery_cells(paper_settings(scale.fewer, sites=1, rows=rows), cheap, scalings=(1.0,))
-    for setting in paper_settings(scale.seeds):
+    for setting in paper_settings(half):
         for method in METHODS:
             yield Cell(population, {**asdict(setting), "scaling": 1.0, "method": method})
 

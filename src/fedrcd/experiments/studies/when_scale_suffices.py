@@ -21,18 +21,17 @@ LEVEL = 0.95
 
 def cells(scale: Scale) -> Iterator[Cell]:
     """The paper's data, rescaled more and more; and raw data whose noise differs in size more and more."""
-    few = scale.seeds if scale.full else max(1, scale.seeds // 2)
-    yield from recovery_cells(paper_settings(few), (*METHODS, BASELINE), scalings=SCALINGS)
+    yield from recovery_cells(paper_settings(scale.fewer), (*METHODS, BASELINE), scalings=SCALINGS)
     for size in SPREADS:
-        yield from recovery_cells(paper_settings(few, spread=size), (*METHODS, BASELINE))
+        yield from recovery_cells(paper_settings(scale.fewer, spread=size), (*METHODS, BASELINE))
 
 
 def text(frame: pd.DataFrame) -> Iterator[str]:
     """Accuracy against varsortability, for both ways of lowering it."""
     yield (
-        "AncAcc over all noise families, mean ± standard error; p = 20, 10 sites of 2000 rows. Varsortability is lowered "
-        "by dividing each variable by a power of its sd (0 raw, 1 standardised), which changes nothing but units; or by "
-        "drawing the noise's sds from a wider log-uniform range, which changes the model.\n"
+        "AncAcc over all noise families, mean ± standard error; p = 20, 10 sites of 2000 rows. Varsortability is "
+        "lowered by dividing each variable by a power of its sd (0 raw, 1 standardised), which changes nothing but "
+        "units; or by drawing the noise's sds from a wider log-uniform range, which changes the model.\n"
     )
     for name, column, values in _ways(frame):
         rows = []
