@@ -24,9 +24,7 @@ def test_data_do_not_depend_on_the_method_or_on_how_rows_are_cut():
     cut = replace(SMALL, sites=9, rows=100)
     model_cut, tables_cut = cut.draw()
     np.testing.assert_array_equal(model.B, model_cut.B)
-    np.testing.assert_array_equal(
-        np.sort(np.concatenate(tables), axis=0), np.sort(np.concatenate(tables_cut), axis=0)
-    )
+    np.testing.assert_array_equal(np.sort(np.concatenate(tables), axis=0), np.sort(np.concatenate(tables_cut), axis=0))
     np.testing.assert_array_equal(SMALL.model.B, model.B)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -31,18 +31,13 @@ def recovery_cells(
     """Cells for every data set, scaling and method; slow baselines get the data sets of `slow` seeds only."""
     methods, scalings = list(methods), list(scalings)
     for setting in settings:
+        data = {name: getattr(setting, name) for name in DATA}
         for scaling in scalings:
             for method in methods:
                 baseline = BASELINES.get(method)
-                if baseline is None:
-                    yield recovery_cell(setting, method, scaling)
-                elif not baseline.slow or setting.seed < slow:
-                    yield recovery_cell(setting, method, scaling, baseline.package)
-
-
-def recovery_cell(setting: DataSetting, method: str, scaling: float, package: str = "") -> Cell:
-    """One method on one data set."""
-    return Cell(recover, {**asdict(setting), "scaling": scaling, "method": method}, package)
+                if baseline is None or not baseline.slow or setting.seed < slow:
+                    package = baseline.package if baseline else ""
+                    yield Cell(recover, {**data, "scaling": scaling, "method": method}, package)
 
 
 def paper_settings(seeds: int, **changes: Any) -> list[DataSetting]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from typing import TypeAlias
 
 from threadpoolctl import threadpool_limits
 
@@ -132,28 +133,35 @@ def prepare_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+Kind: TypeAlias = tuple[object, ...]
+
+
 class Clock:
-    """Seconds that remain, from what cells of the same kind have taken so far."""
+    """Seconds that remain, from what like cells have taken so far."""
 
     def __init__(self, todo: Sequence[Cell], processes: int) -> None:
         self._processes = processes
-        self._left: dict[tuple[object, ...], int] = defaultdict(int)
-        self._took: dict[tuple[object, ...], list[float]] = defaultdict(list)
-        for cell in todo:
-            self._left[_kind(cell.settings)] += 1
+        self._left = Counter(_kind(cell.settings) for cell in todo)
+        self._took: dict[Kind, list[float]] = defaultdict(list)
 
     def note(self, cell: Cell, seconds: float) -> None:
         """A cell is done."""
-        self._left[_kind(cell.settings)] -= 1
-        self._took[_kind(cell.settings)].append(seconds)
+        kind = _kind(cell.settings)
+        self._left[kind] -= 1
+        self._took[kind].append(seconds)
+        self._took[kind[:1]].append(seconds)
+        self._took[()].append(seconds)
 
     def remaining(self) -> float:
-        """Kinds that nobody has seen yet count as the mean of the others."""
+        """The mean of the same kind where one is done, else of the same method, else of all."""
         means = {kind: sum(took) / len(took) for kind, took in self._took.items()}
-        usual = sum(means.values()) / len(means) if means else 0.0
-        return sum(number * means.get(kind, usual) for kind, number in self._left.items()) / self._processes
+        usual = means.get((), 0.0)
+        total = sum(
+            number * means.get(kind, means.get(kind[:1], usual)) for kind, number in self._left.items() if number
+        )
+        return total / self._processes
 
 
-def _kind(settings: Mapping[str, object]) -> tuple[object, ...]:
-    """What decides how long a cell takes."""
+def _kind(settings: Mapping[str, object]) -> Kind:
+    """What decides how long a cell takes, the method first."""
     return tuple(settings.get(name) for name in ("method", "p", "sites", "rows", "topology"))
