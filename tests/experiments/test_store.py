@@ -39,7 +39,7 @@ def finished(folder, cells, name="small"):
     store = Store(folder, name)
     store.begin(cells, SCALE)
     for cell in cells:
-        store.add(record(cell, cell.measure(), 0.5))
+        store.add(record(cell, cell.measure(), seconds=0.5))
     store.finish(cells, SCALE, store.open(cells, SCALE))
     return store
 
@@ -91,11 +91,11 @@ def test_cells_of_other_experiments_are_taken_over(tmp_path):
 def test_a_torn_last_line_is_cut_off(tmp_path):
     store, cells = Store(tmp_path, "small"), some_cells(3)
     store.begin(cells, SCALE)
-    store.add(record(cells[0], cells[0].measure(), 0.1))
+    store.add(record(cells[0], cells[0].measure(), seconds=0.1))
     with store.journal.open("a") as file:
         file.write('{"cell": "abc", "ro')
     assert list(store.open(cells, SCALE)) == [cells[0].key]
-    store.add(record(cells[1], cells[1].measure(), 0.1))
+    store.add(record(cells[1], cells[1].measure(), seconds=0.1))
     assert len(store.open(cells, SCALE)) == 2
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
@@ -100,24 +100,32 @@ def _measure(
     # Spawned, not forked: a fork of a process with threads may deadlock.
     pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=prepare_worker)
     try:
-        waiting: dict[Future[tuple[list[Row], float]], Cell] = {pool.submit(timed, cell): cell for cell in todo}
+        waiting: dict[Future[Timed], Cell] = {pool.submit(timed, cell): cell for cell in todo}
         for future in as_completed(waiting):
             cell = waiting[future]
-            rows, seconds = future.result()
-            done[cell.key] = record(cell, rows, seconds)
+            rows, wall, processor = future.result()
+            done[cell.key] = record(cell, rows, seconds=wall, processor_seconds=processor)
             store.add(done[cell.key])
-            clock.note(cell, seconds)
+            clock.note(cell, wall)
             state = Progress(state.total, state.done + 1, clock.remaining())
             progress(state)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def timed(cell: Cell) -> tuple[list[Row], float]:
-    """The rows of a cell and the seconds they took."""
-    start = time.perf_counter()
+class Timed(NamedTuple):
+    """The rows of a cell, and the seconds they took: by the clock, and of all processors together."""
+
+    rows: list[Row]
+    wall: float
+    processor: float
+
+
+def timed(cell: Cell) -> Timed:
+    """Measure a cell and the time it takes."""
+    wall, processor = time.perf_counter(), time.process_time()
     rows = cell.measure()
-    return rows, time.perf_counter() - start
+    return Timed(rows, time.perf_counter() - wall, time.process_time() - processor)
 
 
 def prepare_worker() -> None:

@@ -43,14 +43,12 @@ class Record(TypedDict):
     made: dict[str, str]
 
 
-def record(cell: Cell, rows: Sequence[Row], seconds: float) -> Record:
-    """A finished cell."""
+def record(cell: Cell, rows: Sequence[Row], **times: float) -> Record:
+    """A finished cell and its times, by names that end in `seconds`."""
     return Record(
         cell=cell.key,
         rows=[{name: value for name, value in row.items() if not name.endswith(SECONDS)} for row in rows],
-        times=[
-            {SECONDS: seconds, **{name: value for name, value in row.items() if name.endswith(SECONDS)}} for row in rows
-        ],
+        times=[{**times, **{name: value for name, value in row.items() if name.endswith(SECONDS)}} for row in rows],
         made=dict(provenance()),
     )
 
