@@ -1,6 +1,10 @@
 """`fedrcd experiment`, as a user types it."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -31,6 +35,21 @@ def test_results_are_shown_beside_the_papers(ran):
     assert done.returncode == 0, done.stderr
     assert "| method | paper | ours | difference | data sets |" in done.stdout
     assert "0.802" in done.stdout
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-c", "from fedrcd.cli.main import main; main()", "experiment", "run", "ablation"]
+    running = subprocess.Popen([*command, "--results", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    journal = tmp_path / "ablation.unfinished.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert said.splitlines()[-2:] == ["finished cells are kept; run the same command again to go on", "interrupted"]
+    assert "Traceback" not in said
+    assert journal.exists()
 
 
 def test_a_second_run_measures_nothing(ran):

@@ -84,7 +84,11 @@ def run(
             def say(progress: Progress, name: str = one.name) -> None:
                 sign.say(f"{name}: {progress.done} of {progress.total} cells, {_left(progress)}")
 
-            outcome = run_cells(list(one.cells(scale)), store, scale, processes=processes, progress=say)
+            try:
+                outcome = run_cells(list(one.cells(scale)), store, scale, processes=processes, progress=say)
+            except KeyboardInterrupt:
+                print("finished cells are kept; run the same command again to go on", file=sys.stderr)
+                raise
         _tell(one.name, store.results, outcome)
 
 

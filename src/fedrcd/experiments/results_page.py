@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedrcd.errors import FileError
+from fedrcd.experiments.claims import claims_table
 from fedrcd.experiments.experiment import Experiment
 from fedrcd.experiments.figures import draw
 from fedrcd.experiments.store import Store, provenance
@@ -48,6 +49,8 @@ def page(folder: Path, out: Path, figures: Path | None) -> Iterator[str]:
     if not finished:
         raise FileError(f"there are no finished results in {folder}; run `fedrcd experiment run all` first")
     yield INTRODUCTION.format(folder=f"`{_from(out, folder)}`")
+    yield "## What the paper says and what we find\n"
+    yield from claims_table({one.name: Store(folder, one.name).frame() for one in finished})
     for experiment in finished:
         repeats = f" ({experiment.paper} of the paper)" if experiment.paper else ""
         yield f"## {experiment.name}\n\n{experiment.title}{repeats}.\n"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import NamedTuple, TypeAlias
 
 from threadpoolctl import threadpool_limits
@@ -109,6 +110,10 @@ def _measure(
             clock.note(cell, wall)
             state = Progress(state.total, state.done + 1, clock.remaining())
             progress(state)
+    except BaseException:  # interrupted, or a bug in a cell: do not wait for cells that run for minutes
+        for worker in active_children():
+            worker.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -129,8 +134,9 @@ def timed(cell: Cell) -> Timed:
 
 
 def prepare_worker() -> None:
-    """One BLAS thread per worker; and a worker ends when its parent was killed."""
+    """One BLAS thread per worker; interrupts are the parent's; and a worker ends when its parent was killed."""
     threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()
 
     def watch() -> None:

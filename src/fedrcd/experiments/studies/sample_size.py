@@ -53,9 +53,9 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     yield from markdown(header, rows)
     lost = [row[0] for row in rows if row[-1] == "never"]
     yield (
-        f"No number of rows brings {', '.join(lost)} to {LEVELS[-1]}: the population asymmetry is not what their row "
-        "sums order by once variables share one scale. `fed-direct` asks for entropies, which the oracle has not; its "
-        "limit is that of DirectLiNGAM, which is consistent.\n"
+        f"No number of rows brings these to {LEVELS[-1]}: {', '.join(lost) or 'none'}. Where that is so, the "
+        "population asymmetry is not what row sums order by once variables share one scale. `fed-direct` asks for "
+        "entropies, which the oracle has not; its limit is that of DirectLiNGAM, which is consistent.\n"
     )
 
 

@@ -58,9 +58,8 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     yield "Values missing completely at random, or two columns missing at every site; p = 20.\n"
     yield from _table(select(frame, option="missing"), GAPS)
     yield (
-        "DirectLiNGAM for several groups keeps each table apart and so does not mind either effect; it needs the rows "
-        "of all sites in one place. Standardising within sites takes the scale from the paper's methods, X here, that "
-        "they live on.\n"
+        "DirectLiNGAM for several groups keeps each table apart, and needs the rows of all sites in one place. "
+        "Standardising within sites takes the scale from the paper's methods, X here, that they order by.\n"
     )
 
 
