@@ -47,7 +47,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path):
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 130
-    assert said.splitlines()[-2:] == ["finished cells are kept; run the same command again to go on", "interrupted"]
+    assert "finished cells are kept; run the same command again to go on" in said.splitlines()
     assert "Traceback" not in said
     assert journal.exists()
 

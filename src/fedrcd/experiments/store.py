@@ -131,7 +131,7 @@ class Store:
             one = done[cell.key]
             named = {"cell": cell.key, "task": cell.name}
             results += [{**named, **cell.settings, **row, **one["made"]} for row in one["rows"]]
-            times += [{**named, "row": number, **row} for number, row in enumerate(one["times"])]
+            times += one["times"]
         _write(self.results, results, header)
         _write(self.times, times, header)
         self.journal.unlink(missing_ok=True)
@@ -149,8 +149,8 @@ class Store:
                 f"there are no finished results in {self.results}; "
                 f"run `fedrcd experiment run {self.name}`{unfinished} first"
             )
-        results, times = _read(self.results).to_pandas(), _read(self.times).to_pandas()
-        frame: pd.DataFrame = results.join(times.drop(columns=["cell", "task", "row"]))
+        results, times = self._tables()
+        frame: pd.DataFrame = results.to_pandas().join(times.to_pandas())
         return frame
 
     @property
@@ -173,11 +173,9 @@ class Store:
     def read_finished(self, cells: Sequence[Cell]) -> dict[str, Record]:
         """Records of the cells that the Parquet files hold, by key."""
         wanted = {cell.key: cell for cell in cells}
-        rows, times = _read(self.results).to_pylist(), _read(self.times).to_pylist()
-        if [row["cell"] for row in rows] != [row["cell"] for row in times]:
-            raise _corrupt(self.times, "its rows are not those of the results beside it")
+        results, times = self._tables()
         records: dict[str, Record] = {}
-        for row, time in zip(rows, times, strict=True):
+        for row, time in zip(results.to_pylist(), times.to_pylist(), strict=True):
             key = row["cell"]
             if key not in wanted:
                 continue
@@ -185,10 +183,15 @@ class Store:
             given = {"cell", "task", *made, *wanted[key].settings}
             one = records.setdefault(key, Record(cell=key, rows=[], times=[], made=made))
             one["rows"].append({name: value for name, value in row.items() if value is not None and name not in given})
-            one["times"].append(
-                {name: value for name, value in time.items() if value is not None and name.endswith(SECONDS)}
-            )
+            one["times"].append({name: value for name, value in time.items() if value is not None})
         return records
+
+    def _tables(self) -> tuple[Any, Any]:
+        """Results and times, row by row."""
+        results, times = _read(self.results), _read(self.times)
+        if len(results) != len(times) or _file_header(self.results) != _file_header(self.times):
+            raise _corrupt(self.times, "it does not belong to the results beside it")
+        return results, times
 
     def _read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
         """Header and records of the journal; a torn last line is cut off."""
@@ -267,8 +270,10 @@ def _names(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _column(rows: Sequence[Row], name: str) -> Any:
-    """A column; whole numbers become floats where others of the column are."""
+    """A column; whole numbers become floats where others of the column are. Three digits of a time are enough."""
     values = [row.get(name) for row in rows]
+    if name.endswith(SECONDS):
+        return pa.array([None if value is None else float(f"{value:.3g}") for value in values], pa.float32())
     if any(isinstance(value, float) for value in values):
         values = [None if value is None else float(value) for value in values]
     return pa.array(values)

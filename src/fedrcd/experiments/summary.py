@@ -109,6 +109,11 @@ def in_regime(frame: pd.DataFrame, regime: str) -> pd.DataFrame:
     return frame if regime == "all" else frame[frame["noise"].isin(REGIMES[regime])]
 
 
+def data_sets(frame: pd.DataFrame) -> int:
+    """How many data sets the most tried method has seen."""
+    return int(frame["method"].value_counts().max()) if len(frame) else 0
+
+
 def methods_of(frame: pd.DataFrame) -> list[str]:
     """Methods in the order of the results."""
     return list(dict.fromkeys(frame["method"]))

@@ -10,7 +10,7 @@ import pandas as pd
 from fedrcd.experiments.cells import Cell, Scale
 from fedrcd.experiments.experiment import Experiment, Figure, Panel
 from fedrcd.experiments.recovery import paper_settings, recovery_cells
-from fedrcd.experiments.summary import Difference, curves, markdown, select, spread
+from fedrcd.experiments.summary import Difference, curves, data_sets, markdown, select, spread
 
 SITES = (1, 5, 10, 20, 50)
 TABLE = 20_000
@@ -80,6 +80,7 @@ def _table(frame: pd.DataFrame) -> Iterator[str]:
         for method in METHODS
     ]
     yield from markdown(["method", *(f"K = {sites}" for sites in SITES)], rows)
+    yield f"Data sets by column: {', '.join(str(data_sets(select(frame, sites=sites))) for sites in SITES)}.\n"
 
 
 def figures(frame: pd.DataFrame) -> Iterator[Figure]:

@@ -11,7 +11,7 @@ from fedrcd.experiments.cells import Cell, Scale
 from fedrcd.experiments.experiment import Experiment, Figure, Panel
 from fedrcd.experiments.population import population
 from fedrcd.experiments.recovery import FAMILY, SCALE_FREE, paper_settings, recovery_cells
-from fedrcd.experiments.summary import Spread, curves, markdown, select, spread
+from fedrcd.experiments.summary import Spread, curves, data_sets, markdown, select, spread
 
 ROWS = (200, 500, 1000, 2000, 5000, 20_000)
 MORE_ROWS = (100_000, 500_000)
@@ -39,9 +39,9 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     sampled, exact = select(frame, task="recover"), select(frame, task="population")
     sizes = sorted({int(rows) for rows in sampled["rows"]})
     yield (
-        "AncAcc on standardised data, mean ± standard error over all noise families; p = 20. The last columns but one "
-        "are N = ∞, from exact cumulants of the models, and the fewest rows tried from which on the mean stays at the "
-        'level. "Never": the population itself does not reach it.\n'
+        "AncAcc on standardised data, mean ± standard error over all noise families; p = 20. N = ∞ is from exact "
+        "cumulants of the models. The last columns are the fewest rows tried from which on the mean stays at a level; "
+        '"never" where the population itself does not reach it.\n'
     )
     rows = []
     for method in METHODS:
@@ -51,6 +51,8 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
         rows.append([method, *(point.short() for point in points.values()), limit.short(), *reached])
     header = ["method", *(f"{size:,}" for size in sizes), "∞", *(f"rows for {level}" for level in LEVELS)]
     yield from markdown(header, rows)
+    counts = [data_sets(select(sampled, rows=size)) for size in sizes]
+    yield f"Data sets by column: {', '.join(map(str, [*counts, data_sets(exact)]))}.\n"
     lost = [row[0] for row in rows if row[-1] == "never"]
     yield (
         f"No number of rows brings these to {LEVELS[-1]}: {', '.join(lost) or 'none'}. Where that is so, the "

@@ -10,7 +10,7 @@ import pandas as pd
 from fedrcd.experiments.cells import Cell, Scale
 from fedrcd.experiments.experiment import Experiment, Figure, Panel, Series
 from fedrcd.experiments.recovery import paper_settings, recovery_cells
-from fedrcd.experiments.summary import Spread, markdown, select, spread
+from fedrcd.experiments.summary import Spread, data_sets, markdown, select, spread
 
 SCALINGS = (0.0, 0.5, 0.75, 0.85, 0.95, 1.0)
 SPREADS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e6)
@@ -41,6 +41,7 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
             rows.append([f"{value:g}", v.short(2), *means])
         yield f"{name}:\n"
         yield from markdown([column, "varsortability", *METHODS, BASELINE], rows)
+        yield f"Data sets by line: {', '.join(str(data_sets(own)) for _, own in values)}.\n"
     yield from _answers(frame)
 
 
