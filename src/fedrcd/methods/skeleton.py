@@ -126,7 +126,8 @@ class Parts(Generic[T]):
 
 def choose(variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...]) -> Step:
     """The best candidate not yet taken; the variable that stands first wins a tie."""
-    kept = [k for k, variable in enumerate(variables) if variable not in taken]
+    gone = frozenset(taken)
+    kept = [k for k, variable in enumerate(variables) if variable not in gone]
     candidates, of_candidates = tuple(variables[k] for k in kept), scores[kept]
     if not np.isfinite(of_candidates).all():
         raise StatisticError("scores overflow; express the variables in units that give values nearer to one")

@@ -21,7 +21,7 @@ TENSORS = ("fedrcd-t", "fedrcd-s")
 SIZES = {**dict.fromkeys(ONE_ROUND, (20, 40, 80, 160)), **dict.fromkeys(MANY_ROUNDS + TENSORS, (10, 20, 40, 60))}
 ROWS, SITES = 1000, 2
 MORE_ROWS = (1000, 4000, 16_000)
-KERNEL_ROWS = (100, 200, 400)
+KERNEL_ROWS = (100, 200, 300)
 """The kernel measure of the `lingam` package takes memory and time that grow with the square and cube of rows."""
 
 
