@@ -62,16 +62,17 @@ class DataSetting:
     @property
     def model(self) -> LinearModel:
         """The model alone."""
-        return _draw_model(self, self._rng())
+        return _draw_model(self, self.rng())
 
-    def _rng(self) -> np.random.Generator:
+    def rng(self, *more: int) -> np.random.Generator:
+        """Random numbers that depend on the data setting alone, and on further numbers if given."""
         family = zlib.crc32(self.noise.encode())
-        return np.random.default_rng([self.seed, family, self.p, self.sites * self.rows])
+        return np.random.default_rng([self.seed, family, self.p, self.sites * self.rows, *more])
 
 
 @lru_cache(maxsize=2)
 def _draw(setting: DataSetting) -> tuple[LinearModel, list[Matrix]]:
-    rng = setting._rng()
+    rng = setting.rng()
     model = _draw_model(setting, rng)
     X = model.sample(setting.sites * setting.rows, rng)
     return model, [X[part] for part in split_rows(len(X), setting.sites, rng=rng)]
