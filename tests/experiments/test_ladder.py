@@ -6,7 +6,10 @@ import pytest
 from fedrcd.experiments.costs import cost
 from fedrcd.experiments.evaluate import DataSetting
 from fedrcd.experiments.ladder import depths, drift, ladder
+from fedrcd.experiments.overflow import plain_order, unguarded
 from fedrcd.experiments.ratios import ratios
+from fedrcd.experiments.recovery import recover
+from fedrcd.statistics.pair_cumulants import PairCumulants
 
 SETTING = asdict(DataSetting(noise="exponential", seed=0, p=8, sites=2, rows=2000))
 
@@ -47,3 +50,19 @@ def test_costs_count_rounds_bytes_and_time():
     assert ni["bytes_per_round"] == ni["bytes_per_site"] > x["bytes_per_round"]
     assert 0 < ni["site_seconds"] < x["site_seconds"]
     assert ni["coordinator_seconds"] > 0
+
+
+def test_without_overflow_the_guard_changes_nothing():
+    setting = DataSetting(noise="exponential", seed=2, p=4, sites=2, rows=2000)
+    (plain,) = unguarded(scaling=0.0, **asdict(setting))
+    (guarded,) = recover(method="fedishc", scaling=0.0, **asdict(setting))
+    assert plain == {"accuracy": guarded["accuracy"], "overflowed": False}
+
+
+def test_after_an_overflow_columns_are_taken_as_they_stand():
+    huge = np.full((5, 5), 1e200)
+    ones = np.ones((5, 1))
+    with np.errstate(all="ignore"):
+        order, overflowed = plain_order(PairCumulants(np.full((1, 1), 9), ones, np.eye(5), 1e200 * ones, huge))
+    assert overflowed
+    assert order == [0, 1, 2, 3, 4]
