@@ -83,8 +83,8 @@ def _overflow(guarded: pd.DataFrame, plain: pd.DataFrame) -> Iterator[str]:
     yield (
         f"Plain arithmetic {'meets it' if meets else 'does not meet it either'}. The third-order arrays grow by many "
         "orders of magnitude; ours are scaled down by powers of two on the way, which changes no decision. In plain "
-        f"floating-point arithmetic they overflow on {raw['overflowed'].astype(float).mean():.0%} of the raw data sets, "
-        "and the rest of the order is then that of the columns. AncAcc, mean ± standard error:\n"
+        f"floating-point arithmetic they overflow on {raw['overflowed'].astype(float).mean():.0%} of the raw data "
+        "sets, and the rest of the order is then that of the columns. AncAcc, mean ± standard error:\n"
     )
     rows = []
     for standardised, data in ((False, "raw"), (True, "standardised")):
