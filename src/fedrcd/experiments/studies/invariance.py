@@ -38,8 +38,8 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     for method, change in moved.items():
         yield (
             f"`{method}` changes by up to {change:.3f} on a single data set. The sums differ in their last bits, as "
-            "sums in another order do; a deflation that divides by a skewness near zero and cubes the ratio at every step "
-            "carries these bits into the order.\n"
+            "sums in another order do; a deflation that divides by a skewness near zero and cubes the ratio at every "
+            "step carries these bits into the order.\n"
         )
     yield f"{PER_SITE} rows at each site, so that N = {PER_SITE} K grows:\n"
     yield from _table(growing)
