@@ -20,7 +20,7 @@ experiment = typer.Typer(
     name="experiment", help="The paper's tables and figures and the questions it leaves open.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(help="An experiment, or all; `fedrcd experiment list` shows them.")]
+Names = Annotated[list[str], typer.Argument(help="Experiments, or all; `fedrcd experiment list` shows them.")]
 Full = Annotated[bool, typer.Option("--full", help="The paper's whole grid, 10 seeds.")]
 Results = Annotated[Path | None, typer.Option(help="Folder of the results; results/quick or results/full by default.")]
 
@@ -59,7 +59,7 @@ def list_experiments(
 
 @experiment.command()
 def run(
-    name: Name,
+    names: Names,
     full: Full = False,
     seeds: Annotated[
         int | None, typer.Option(help="Data sets per setting, instead of 2, or of 10 with --full.")
@@ -68,14 +68,14 @@ def run(
     processes: Annotated[int | None, typer.Option(help="Worker processes; one per processor by default.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results first.")] = False,
 ) -> None:
-    """Run an experiment, or go on with one that was interrupted; finished cells are never lost."""
+    """Run experiments, or go on with what was interrupted; finished cells are never lost."""
     from fedrcd.experiments.runner import run_cells
     from fedrcd.experiments.store import Store
 
     if processes is not None and processes < 1:
         raise ConfigError(f"processes must be at least 1, got {processes}")
     scale, folder = _scale(full=full, seeds=seeds), _folder(results, full=full)
-    for one in _chosen(name):
+    for one in _chosen(names):
         store = Store(folder, one.name)
         if fresh:
             store.clear()
@@ -93,11 +93,11 @@ def run(
 
 
 @experiment.command()
-def show(name: Name, full: Full = False, results: Results = None) -> None:
-    """Show what an experiment found, as tables in Markdown."""
+def show(names: Names, full: Full = False, results: Results = None) -> None:
+    """Show what experiments found, as tables in Markdown."""
     from fedrcd.experiments.results_page import section
 
-    for one in _chosen(name):
+    for one in _chosen(names):
         print(f"## {one.name}: {one.title}\n")
         for line in section(one, _folder(results, full=full)):
             print(line)
@@ -127,10 +127,10 @@ def report(
     print(f"wrote {target}")
 
 
-def _chosen(name: str) -> list[Experiment]:
+def _chosen(names: list[str]) -> list[Experiment]:
     from fedrcd.experiments.studies import EXPERIMENTS, find_experiment
 
-    return list(EXPERIMENTS.values()) if name == "all" else [find_experiment(name)]
+    return list(EXPERIMENTS.values()) if names == ["all"] else [find_experiment(name) for name in names]
 
 
 def _scale(*, full: bool, seeds: int | None) -> Scale:
