@@ -88,6 +88,17 @@ def test_cells_of_other_experiments_are_taken_over(tmp_path):
     assert (tmp_path / "small.parquet").read_bytes() == alone.results.read_bytes()
 
 
+def test_cells_of_unfinished_runs_are_taken_over_and_their_journal_is_left_alone(tmp_path):
+    cells, running = some_cells(3), Store(tmp_path, "running")
+    running.begin(cells, SCALE)
+    running.add(record(cells[0], cells[0].measure(), seconds=0.1))
+    with running.journal.open("a") as file:
+        file.write("half a li")
+    outcome = run_cells(cells[:1], Store(tmp_path, "small"), SCALE)
+    assert (outcome.taken_over, outcome.measured) == (1, 0)
+    assert running.journal.read_text().endswith("half a li")
+
+
 def test_a_torn_last_line_is_cut_off(tmp_path):
     store, cells = Store(tmp_path, "small"), some_cells(3)
     store.begin(cells, SCALE)

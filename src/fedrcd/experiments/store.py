@@ -98,8 +98,9 @@ class Store:
             self._require_same(self.results, _file_header(self.results), wanted)
             done |= self.read_finished(cells)
         if self.journal.exists():
-            header, records = self._read_journal()
+            header, records = self.read_journal()
             self._require_same(self.journal, header, wanted)
+            self._cut_torn_line()
             done |= records
         return done
 
@@ -194,29 +195,36 @@ class Store:
             raise _corrupt(self.times, "it does not belong to the results beside it")
         return results, times
 
-    def _read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
-        """Header and records of the journal; a torn last line is cut off."""
+    def read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
+        """Header and records of the journal, but for a torn last line."""
         text = self.journal.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
         try:
-            header, *lines = [json.loads(line) for line in whole.splitlines()]
+            header, *lines = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
             records = {line["cell"]: cast("Record", line) for line in lines}
             _ = header["fingerprint"], header["scale"]
         except (ValueError, KeyError, TypeError):
             raise _corrupt(self.journal, "a line of it cannot be read") from None
-        if len(whole) < len(text):
-            with self.journal.open("r+b") as file:
-                file.truncate(len(whole))
         return header, records
+
+    def _cut_torn_line(self) -> None:
+        """Take away what a killed run had begun to write."""
+        text = self.journal.read_bytes()
+        with self.journal.open("r+b") as file:
+            file.truncate(text.rfind(b"\n") + 1)
 
 
 def elsewhere(folder: Path, name: str, cells: Sequence[Cell]) -> dict[str, Record]:
-    """Cells that other experiments in a folder have finished: experiments share data sets."""
+    """Cells that other experiments in a folder have finished, even in unfinished runs: experiments share data sets."""
+    wanted = {cell.key for cell in cells}
     found: dict[str, Record] = {}
+    for path in sorted(folder.glob("*.unfinished.jsonl")):
+        other = Store(folder, path.name.removesuffix(".unfinished.jsonl"))
+        if other.name != name:
+            found |= {key: one for key, one in other.read_journal()[1].items() if key in wanted}
     for path in sorted(folder.glob("*.parquet")):
-        other = path.name.removesuffix(".parquet")
-        if other != name and not other.endswith(f".{SECONDS}"):
-            found |= Store(folder, other).read_finished(cells)
+        other = Store(folder, path.name.removesuffix(".parquet"))
+        if other.name != name and not other.name.endswith(f".{SECONDS}"):
+            found |= other.read_finished(cells)
     return found
 
 
