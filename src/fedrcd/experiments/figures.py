@@ -25,13 +25,13 @@ def draw(figure: Figure, folder: Path) -> Path:
 
     # Text stays text and ids do not change from run to run, so that the file is the same each time.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.name, "font.size": 8}):
-        width = sum(max(3.4, 0.45 * _places(panel)) for panel in figure.panels)
-        canvas = Canvas(figsize=(min(width, 13), 3.4), layout="constrained")
+        width = float(np.clip(sum(max(3.4, 0.45 * _places(panel)) for panel in figure.panels), 5.0, 13.0))
+        canvas = Canvas(figsize=(width, 3.4), layout="constrained")
         axes = canvas.subplots(1, len(figure.panels), squeeze=False)[0]
         for panel, ax in zip(figure.panels, axes, strict=True):
             _draw_panel(panel, ax)
         handles, labels = axes[0].get_legend_handles_labels()
-        canvas.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+        canvas.legend(handles, labels, loc="outside lower center", ncols=int(width / 1.6), frameon=False)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{figure.name}.svg"
         canvas.savefig(path, metadata={"Date": None})
