@@ -46,9 +46,10 @@ def cells(scale: Scale) -> Iterator[Cell]:
 
 def text(frame: pd.DataFrame) -> Iterator[str]:
     """A table for sites that differ, one for values that are missing."""
+    sets = len(frame[["noise", "seed"]].drop_duplicates())
     yield (
-        f"AncAcc on standardised data, mean ± standard error; {ROWS:,} rows at {SITES} sites, weights, density and "
-        "noise of the paper.\n"
+        f"AncAcc on standardised data, mean ± standard error over {sets} data sets; {ROWS:,} rows at {SITES} sites, "
+        "weights, density and noise of the paper.\n"
     )
     yield (
         "Sites that differ, p = 15. Shifted: each site's level of each variable is off by N(0, 1) standard deviations. "
