@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy bench-trust lock clean
+.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -89,6 +89,22 @@ bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes
 
 bench-trust: setup-reference ## calibration, coverage, power and speed of confidence and checks; writes docs/trust.md
 	@.venv-reference/bin/python -m fedrcd.experiments.trust
+
+# In the reference environment, so that the packages people would take instead have their rows too.
+reproduce: setup-reference ## every table and figure of the paper, small grid; results/quick/results.md
+	@.venv-reference/bin/fedrcd experiment run all
+	@.venv-reference/bin/fedrcd experiment report
+
+reproduce-full: setup-reference ## the same on the paper's grid with 10 seeds; takes hours; results/full/results.md
+	@.venv-reference/bin/fedrcd experiment run all --full
+	@.venv-reference/bin/fedrcd experiment report --full
+
+# Ten seeds where the paper has its default setting; the rest as `make reproduce` does.
+results-page: setup-reference ## write docs/results.md and docs/figures
+	@.venv-reference/bin/fedrcd experiment run stratification noise per-noise ablation coefficient --seeds 10 --results docs/results
+	@.venv-reference/bin/fedrcd experiment run complexity scalability invariance bnlearn sample-size when-scale-suffices \
+	  site-effects --results docs/results
+	@.venv-reference/bin/fedrcd experiment report --results docs/results --out docs/results.md
 
 lock: ## renew the pinned dependencies; needs uv
 	@for extra in test dev reference flower; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

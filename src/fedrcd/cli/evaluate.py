@@ -47,14 +47,13 @@ def evaluate(
             rows=rows,
             density=density,
             degree=degree,
-            standardise=standardise,
         )
         for family in families
         for seed in range(seeds)
     ]
     scores: list[Score] = []
     with patience("drawing the first data set") as sign:
-        for score in score_methods(chosen, settings):
+        for score in score_methods(chosen, settings, scaling=float(standardise)):
             scores.append(score)
             sign.say(
                 f"{len(scores)} of {len(settings) * len(chosen)}: {score.noise}, seed {score.seed}, {score.method}"

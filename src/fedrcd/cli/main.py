@@ -21,6 +21,7 @@ from fedrcd.cli.discover import discover
 from fedrcd.cli.erase import erase
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
+from fedrcd.cli.experiment import experiment
 from fedrcd.cli.frame import frame
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
@@ -59,6 +60,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
 for group in (site, coordinator, keys):
     app.add_typer(group)
+app.add_typer(experiment)
 
 
 def _show_version(wanted: bool) -> None:

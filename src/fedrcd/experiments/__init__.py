@@ -1,1 +1,1 @@
-"""Simulation studies: grids of data settings and methods, and what they measure."""
+"""Simulation studies: cells of settings, what measures them, a runner and a store; `studies` holds the experiments."""

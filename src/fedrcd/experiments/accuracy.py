@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ class Result(NamedTuple):
 
     method: str
     setting: DataSetting
+    standardised: bool
     order: tuple[int, ...]
     accuracy: float
     rounds: int
@@ -41,8 +41,17 @@ class Result(NamedTuple):
     seconds: float
 
 
-def measure(setting: DataSetting, methods: Sequence[str]) -> list[Result]:
+class Job(NamedTuple):
+    """Methods to run on one data set."""
+
+    setting: DataSetting
+    methods: Sequence[str]
+    standardised: bool = False
+
+
+def measure(job: Job) -> list[Result]:
     """Run methods on one data set; `lingam.DirectLiNGAM` gets the rows of all sites in one table."""
+    setting, methods, standardised = job
     model, tables = setting.draw()
     results = []
     for method in methods:
@@ -50,11 +59,12 @@ def measure(setting: DataSetting, methods: Sequence[str]) -> list[Result]:
         if method == LINGAM:
             order, rounds, sent = _lingam_order(np.concatenate(tables)), 0, 0
         else:
-            estimate, traffic = estimate_model(method, tables, model.names)
+            estimate, traffic = estimate_model(method, tables, model.names, scaling=float(standardised))
             order, rounds, sent = tuple(estimate.order.tolist()), traffic.rounds, traffic.bytes_sent
         seconds = time.perf_counter() - start
         accuracy = ancestral_accuracy(order, model.B)
-        results.append(Result(method, setting, order, accuracy, rounds, sent / len(tables) / 1e3, seconds))
+        kilobytes = sent / len(tables) / 1e3
+        results.append(Result(method, setting, standardised, order, accuracy, rounds, kilobytes, seconds))
     return results
 
 
@@ -64,10 +74,10 @@ def _lingam_order(X: Matrix) -> tuple[int, ...]:
     return tuple(int(i) for i in lingam.DirectLiNGAM().fit(X).causal_order_)
 
 
-def run_all(jobs: Iterable[tuple[DataSetting, Sequence[str]]], what: str) -> list[Result]:
+def run_all(jobs: Iterable[Job], what: str) -> list[Result]:
     """Results of all jobs, on all processors, with progress on stderr."""
     with ProcessPoolExecutor() as pool:
-        futures = [pool.submit(measure, setting, methods) for setting, methods in jobs]
+        futures = [pool.submit(measure, job) for job in jobs]
         results = []
         for done, future in enumerate(futures, 1):
             results += future.result()
@@ -82,11 +92,11 @@ def main_table(results: Sequence[Result]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for method in dict.fromkeys(result.method for result in results):
         own = [result for result in results if result.method == method]
-        raw = [result for result in own if not result.setting.standardise]
+        raw = [result for result in own if not result.standardised]
         regimes = [
             [r for r in raw if r.setting.noise in NOISE_REGIMES[name]] for name in ("symmetric", "skewed", "mixed")
         ]
-        standardised = [result for result in own if result.setting.standardise]
+        standardised = [result for result in own if result.standardised]
         cells = [_mean(group) for group in (*regimes, raw)] + [_mean(standardised)]
         one_table = method == LINGAM or METHODS[method].one_table
         costs = ["-", "-"] if one_table else [f"{own[0].rounds}", f"{own[0].kilobytes:.1f}"]
@@ -104,15 +114,15 @@ def _mean(results: Sequence[Result]) -> str:
 
 def identities(results: Sequence[Result]) -> Iterator[str]:
     """How often orders that should be identical are."""
-    orders = {(r.method, r.setting): r.order for r in results}
-    raw = [setting for method, setting in orders if method == "fedrcd-x" and not setting.standardise]
+    orders = {(r.method, r.setting, r.standardised): r.order for r in results}
+    raw = [setting for method, setting, standardised in orders if method == "fedrcd-x" and not standardised]
     for name, card in METHODS.items():
-        if card.scale_free and (name, raw[0]) in orders:
-            same = sum(orders[name, s] == orders[name, replace(s, standardise=True)] for s in raw)
+        if card.scale_free and (name, raw[0], False) in orders:
+            same = sum(orders[name, s, False] == orders[name, s, True] for s in raw)
             yield f"- `{name}`: same order on raw and on standardised data in {same} of {len(raw)} data sets"
     for one, other in (("fedrcd-t", "fedrcd-x"), ("fed-direct", LINGAM)):
-        both = [setting for method, setting in orders if method == other and (one, setting) in orders]
-        same = sum(orders[one, setting] == orders[other, setting] for setting in both)
+        both = [(s, std) for method, s, std in orders if method == other and (one, s, std) in orders]
+        same = sum(orders[one, s, std] == orders[other, s, std] for s, std in both)
         yield f"- `{one}`: same order as `{other}` in {same} of {len(both)} data sets"
 
 
@@ -134,8 +144,8 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
     yield "# Accuracy\n\nWritten by `make bench-accuracy`; do not edit.\n"
     methods = [*METHODS, LINGAM]
     settings = [DataSetting(noise=noise, seed=seed) for noise in NOISE_FAMILIES for seed in range(seeds)]
-    jobs: list[tuple[DataSetting, Sequence[str]]] = [(setting, methods) for setting in settings]
-    jobs += [(replace(setting, standardise=True), list(METHODS)) for setting in settings]
+    jobs = [Job(setting, methods) for setting in settings]
+    jobs += [Job(setting, list(METHODS), standardised=True) for setting in settings]
     results = run_all(jobs, "main table")
     yield (
         f"## The paper's setting\n\np = 20, 10 sites of 2000 rows, 11 noise families x {seeds} seeds; AncAcc, mean ± "
@@ -145,7 +155,7 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
     yield "\n## Orders that must be identical\n"
     yield from identities(results)
     yield "\n## Fewer rows, more variables, pairs only\n"
-    special: list[tuple[DataSetting, Sequence[str]]] = []
+    special: list[Job] = []
     for p, sites, rows, chosen, count in (
         (20, 1, 500, ("fedrcd-s", "direct-lingam"), seeds),
         (20, 1, 2000, ("fedrcd-s", "direct-lingam"), seeds),
@@ -154,7 +164,7 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
         (20, 10, 2000, ("fedrcd-sp",), seeds),
     ):
         special += [
-            (DataSetting(noise=noise, seed=100 + seed, p=p, sites=sites, rows=rows, standardise=True), chosen)
+            Job(DataSetting(noise=noise, seed=100 + seed, p=p, sites=sites, rows=rows), chosen, standardised=True)
             for noise in NOISE_FAMILIES
             for seed in range(count)
         ]

@@ -1,16 +1,8 @@
-"""Sites that differ, rows with gaps, sites that lack columns: what it costs and what mends it.
-
-`python -m fedrcd.experiments.federations` prints the tables and writes docs/federations.md.
-"""
+"""Sites that differ, rows with gaps, sites that lack columns: the measurement of one method on one such data set."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,25 +10,16 @@ from fedrcd.data.names import default_names
 from fedrcd.data.noise import NOISE_FAMILIES
 from fedrcd.data.simulate import random_model
 from fedrcd.errors import FedrcdError
+from fedrcd.experiments.baselines import BASELINES
+from fedrcd.experiments.cells import Row
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, embed_blocks
-from fedrcd.typing import Matrix, Vector
+from fedrcd.typing import Matrix
 
-
-class Case(NamedTuple):
-    """One data set, spoiled in one way, and how it is treated."""
-
-    table: str
-    spoiled: str
-    method: str
-    settings: tuple[tuple[str, Any], ...]
-    p: int
-    sites: int
-    noise: str
-    seed: int
+ROWS = 20_000
 
 
 def shifted(X: Matrix, rng: np.random.Generator) -> Matrix:
@@ -76,98 +59,36 @@ SPOILERS: dict[str, Callable[[Matrix, np.random.Generator], Matrix]] = {
 }
 
 
-def accuracy(case: Case) -> float:
-    """AncAcc of one case; nan where the method cannot run."""
-    rng = np.random.default_rng([case.seed, NOISE_FAMILIES.index(case.noise), case.p])
-    model = random_model(case.p, noise=case.noise, rng=rng)
-    X = model.sample(20_000, rng)
+def federate(
+    *, spoiled: str, method: str, option: str, value: str, p: int, sites: int, noise: str, seed: int
+) -> list[Row]:
+    """Accuracy on standardised rows that were spoiled site by site; missing where the method cannot run.
+
+    `option` and `value` are a setting of the federation, such as `within` and `centre`.
+    """
+    rng = np.random.default_rng([seed, NOISE_FAMILIES.index(noise), p])
+    model = random_model(p, noise=noise, rng=rng)
+    X = model.sample(ROWS, rng)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    names = default_names(case.p)
-    blocks = []
-    for k, rows in enumerate(np.array_split(X, case.sites)):
-        spoiled = SPOILERS[case.spoiled](rows, rng)
-        held = np.isfinite(spoiled).sum(axis=0) > 0
-        columns = tuple(name for name, has in zip(names, held.tolist(), strict=True) if has)
-        blocks.append(LocalBlock(f"site {k}", f"block {k}", columns, spoiled[:, held]))
-    settings = dict(case.settings)
-    if find(case.method).one_table:
-        blocks = [LocalBlock("all", "all", names, np.concatenate([block.rows for block in blocks]))]
+    tables = [SPOILERS[spoiled](rows, rng) for rows in np.array_split(X, sites)]
+    if method in BASELINES:
+        return [{"accuracy": ancestral_accuracy(BASELINES[method].fit(tables).order, model.B)}]
+    names = default_names(p)
+    blocks = [_block(f"site {k}", table, names) for k, table in enumerate(tables)]
+    if find(method).one_table:
+        blocks = [LocalBlock("all", "all", names, np.concatenate(tables))]
     try:
-        if settings.get("within") == "auto":
-            settings["within"] = choose_within(embed_blocks(blocks, names)).within
-        transport = embed_blocks(blocks, names, **settings)
-        estimate = run(build(case.method).rounds(transport.setting), transport)
+        if (option, value) == ("within", "auto"):
+            value = choose_within(embed_blocks(blocks, names)).within
+        transport = embed_blocks(blocks, names, **{option: value})  # type: ignore[arg-type]
+        estimate = run(build(method).rounds(transport.setting), transport)
     except FedrcdError:
-        return float("nan")
-    return ancestral_accuracy(estimate.order, model.B)
+        return [{"accuracy": float("nan")}]
+    return [{"accuracy": ancestral_accuracy(estimate.order, model.B)}]
 
 
-def cases(seeds: int) -> Iterator[Case]:
-    """All cases, table by table."""
-    for noise in NOISE_FAMILIES:
-        for seed in range(seeds):
-            for spoiled in ("alike", "shifted", "rescaled"):
-                for method in ("fedrcd-s", "fed-direct"):
-                    for within in ("none", "centre", "standardise", "auto"):
-                        yield Case("site effects", spoiled, method, (("within", within),), 15, 10, noise, seed)
-                yield Case("site effects", spoiled, "direct-lingam", (("within", "none"),), 15, 10, noise, seed)
-            for spoiled in ("5 % missing", "20 % missing", "40 % missing", "each site lacks 2 columns"):
-                for missing in ("complete", "expected", "available"):
-                    yield Case("missing values", spoiled, "fedrcd-s", (("missing", missing),), 20, 10, noise, seed)
-
-
-def table(name: str, results: Sequence[tuple[Case, float]]) -> Iterator[str]:
-    """Mean AncAcc, a row per method and setting, a column per way of spoiling."""
-    own = [(case, value) for case, value in results if case.table == name]
-    columns = list(dict.fromkeys(case.spoiled for case, _ in own))
-    yield "| method | " + " | ".join(columns) + " |"
-    yield "|---" * (len(columns) + 1) + "|"
-    for key in dict.fromkeys((case.method, case.settings) for case, _ in own):
-        cells = []
-        for column in columns:
-            values = np.array([v for case, v in own if (case.method, case.settings) == key and case.spoiled == column])
-            cells.append(_cell(values))
-        settings = ", ".join(f"{option} {value}" for option, value in key[1])
-        yield f"| {key[0]}, {settings} | " + " | ".join(cells) + " |"
-
-
-def _cell(values: Vector) -> str:
-    """Mean and standard error of what could run, and how many could not."""
-    ran = values[~np.isnan(values)]
-    if len(ran) == 0:
-        return "cannot run"
-    lost = f" ({len(values) - len(ran)} of {len(values)} cannot run)" if len(ran) < len(values) else ""
-    return f"{ran.mean():.3f} ± {ran.std() / np.sqrt(len(ran)):.3f}{lost}"
-
-
-def main() -> None:
-    """Write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("docs/federations.md"))
-    arguments = parser.parse_args()
-    todo = list(cases(arguments.seeds))
-    with ProcessPoolExecutor() as pool:
-        values = []
-        for done, value in enumerate(pool.map(accuracy, todo, chunksize=4), 1):
-            values.append(value)
-            if done % 20 == 0:
-                print(f"{done} of {len(todo)} cases", file=sys.stderr, flush=True)
-    results = list(zip(todo, values, strict=True))
-    sets = len(NOISE_FAMILIES) * arguments.seeds
-    lines = [
-        "# Federations that are not tidy\n",
-        "Written by `python -m fedrcd.experiments.federations`; do not edit. AncAcc, mean ± standard error over "
-        f"{sets} data sets of 20,000 rows at 10 sites, weights, density and noise of the paper, standardised.\n",
-        "## Sites that differ\n\np = 15. Shifted: each site's level of each variable is off by N(0, 1) standard "
-        "deviations. Rescaled: its unit by a factor U[0.5, 2].\n",
-        *table("site effects", results),
-        "\n## Values that are missing\n\np = 20. Values missing completely at random; or every site lacks 2 columns.\n",
-        *table("missing values", results),
-    ]
-    arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
-
-
-if __name__ == "__main__":
-    main()
+def _block(site: str, table: Matrix, names: tuple[str, ...]) -> LocalBlock:
+    """A site's table without the columns of which it has no value."""
+    held = np.flatnonzero(np.isfinite(table).any(axis=0))
+    columns = tuple(names[k] for k in held)
+    return LocalBlock(site, site, columns, table[:, held])

@@ -135,11 +135,8 @@ def choose(
     variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...], admissible: Collection[int] | None = None
 ) -> Step:
     """The best candidate not yet taken; the variable that stands first wins a tie, an only candidate by nothing."""
-    kept = [
-        k
-        for k, variable in enumerate(variables)
-        if variable not in taken and (admissible is None or variable in admissible)
-    ]
+    gone, allowed = frozenset(taken), frozenset(variables if admissible is None else admissible)
+    kept = [k for k, variable in enumerate(variables) if variable in allowed and variable not in gone]
     candidates, of_candidates = tuple(variables[k] for k in kept), scores[kept]
     if not np.isfinite(of_candidates).all():
         raise StatisticError("scores overflow; express the variables in units that give values nearer to one")

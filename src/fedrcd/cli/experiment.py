@@ -1,0 +1,168 @@
+"""`fedrcd experiment`: list, run and show the experiments, and report on them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fedrcd.cli.patience import patience
+from fedrcd.errors import ConfigError, FileError
+
+if TYPE_CHECKING:
+    from fedrcd.experiments.cells import Scale
+    from fedrcd.experiments.experiment import Experiment
+    from fedrcd.experiments.runner import Outcome, Progress
+
+experiment = typer.Typer(
+    name="experiment", help="The paper's tables and figures and the questions it leaves open.", no_args_is_help=True
+)
+
+Names = Annotated[list[str], typer.Argument(help="Experiments, or all; `fedrcd experiment list` shows them.")]
+Full = Annotated[bool, typer.Option("--full", help="The paper's whole grid, 10 seeds.")]
+Results = Annotated[Path | None, typer.Option(help="Folder of the results; results/quick or results/full by default.")]
+
+
+@experiment.command(name="list")
+def list_experiments(
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
+    """Show what there is to run."""
+    import json as json_text
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from fedrcd.experiments.cells import FULL, QUICK
+    from fedrcd.experiments.studies import EXPERIMENTS
+
+    lines = [
+        {
+            "name": one.name,
+            "paper": one.paper,
+            "title": one.title,
+            "cells": len(list(one.cells(QUICK))),
+            "cells_full": len(list(one.cells(FULL))),
+        }
+        for one in EXPERIMENTS.values()
+    ]
+    if json:
+        print(json_text.dumps(lines, indent=1))
+        return
+    table = Table("experiment", "in the paper", "what it measures", "cells", "with --full")
+    for line in lines:
+        table.add_row(*(str(value) for value in line.values()))
+    Console(width=120).print(table)
+
+
+@experiment.command()
+def run(
+    names: Names,
+    full: Full = False,
+    seeds: Annotated[
+        int | None, typer.Option(help="Data sets per setting, instead of 2, or of 10 with --full.")
+    ] = None,
+    results: Results = None,
+    processes: Annotated[int | None, typer.Option(help="Worker processes; one per processor by default.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results first.")] = False,
+) -> None:
+    """Run experiments, or go on with what was interrupted; finished cells are never lost."""
+    from fedrcd.experiments.runner import run_cells
+    from fedrcd.experiments.store import Store
+
+    if processes is not None and processes < 1:
+        raise ConfigError(f"processes must be at least 1, got {processes}")
+    scale, folder = _scale(full=full, seeds=seeds), _folder(results, full=full)
+    for one in _chosen(names):
+        store = Store(folder, one.name)
+        if fresh:
+            store.clear()
+        with patience(f"{one.name}: starting") as sign:
+
+            def say(progress: Progress, name: str = one.name) -> None:
+                sign.say(f"{name}: {progress.done} of {progress.total} cells, {_left(progress)}")
+
+            try:
+                outcome = run_cells(list(one.cells(scale)), store, scale, processes=processes, progress=say)
+            except KeyboardInterrupt:
+                print("finished cells are kept; run the same command again to go on", file=sys.stderr)
+                raise
+        _tell(one.name, store.results, outcome)
+
+
+@experiment.command()
+def show(names: Names, full: Full = False, results: Results = None) -> None:
+    """Show what experiments found, as tables in Markdown."""
+    from fedrcd.experiments.results_page import section
+
+    for one in _chosen(names):
+        print(f"## {one.name}: {one.title}\n")
+        for line in section(one, _folder(results, full=full)):
+            print(line)
+
+
+@experiment.command()
+def report(
+    full: Full = False,
+    results: Results = None,
+    out: Annotated[Path | None, typer.Option(help="Page to write; results.md in the folder by default.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for the figures; `figures` beside the page by default.")
+    ] = None,
+) -> None:
+    """Write a page of all finished results, the paper's figures beside ours, with figures."""
+    from fedrcd.experiments.results_page import page
+
+    folder = _folder(results, full=full)
+    target = out or folder / "results.md"
+    with patience("drawing"):
+        text = "\n".join(page(folder, target, figures or target.parent / "figures"))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise FileError(f"cannot write {target}: {problem.strerror}") from None
+    print(f"wrote {target}")
+
+
+def _chosen(names: list[str]) -> list[Experiment]:
+    from fedrcd.experiments.studies import EXPERIMENTS, find_experiment
+
+    return list(EXPERIMENTS.values()) if names == ["all"] else [find_experiment(name) for name in names]
+
+
+def _scale(*, full: bool, seeds: int | None) -> Scale:
+    from fedrcd.experiments.cells import FULL, QUICK, Scale
+
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"seeds must be at least 1, got {seeds}")
+    return Scale(full=full, seeds=seeds or (FULL if full else QUICK).seeds)
+
+
+def _folder(results: Path | None, *, full: bool) -> Path:
+    return results or Path("results") / ("full" if full else "quick")
+
+
+def _left(progress: Progress) -> str:
+    """The time that remains, for people."""
+    if progress.remaining is None:
+        return "no estimate yet"
+    minutes, seconds = divmod(round(progress.remaining), 60)
+    return f"about {minutes} min left" if minutes else f"about {seconds} s left"
+
+
+def _tell(name: str, path: Path, outcome: Outcome) -> None:
+    """Say what a run did."""
+    parts = [f"{outcome.measured} cells measured"]
+    if outcome.found:
+        parts.append(f"{outcome.found} found done")
+    if outcome.taken_over:
+        parts.append(f"{outcome.taken_over} taken over from other experiments")
+    print(f"{name}: {', '.join(parts)}; results in {path}")
+    for package, number in outcome.left_out.items():
+        print(
+            f"{name}: {number} cells left out, they need the package {package} (`make setup-reference`)",
+            file=sys.stderr,
+        )

@@ -1,0 +1,288 @@
+"""Results on disk: a tidy Parquet file per experiment, and a journal while it is being made.
+
+| file | holds |
+|---|---|
+| NAME.parquet | a row per measurement: settings, seeds, what was measured, versions and machine; a rerun repeats it |
+| NAME.seconds.parquet | the times of the same rows, which a rerun does not repeat |
+| NAME.unfinished.jsonl | finished cells of a run that has not come to its end, a line each |
+
+A run that is killed leaves its journal, whose last line may be torn; the next run goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.experiments.cells import Cell, Row, Scale, fingerprint
+
+SECONDS = "seconds"
+"""Columns whose names end so are times."""
+
+PACKAGES = ("fedrcd", "numpy", "scipy")
+
+
+class Record(TypedDict):
+    """One finished cell: its rows, their times, and what they were made with."""
+
+    cell: str
+    rows: list[Row]
+    times: list[Row]
+    made: dict[str, str]
+
+
+def record(cell: Cell, rows: Sequence[Row], **times: float) -> Record:
+    """A finished cell and its times, by names that end in `seconds`."""
+    return Record(
+        cell=cell.key,
+        rows=[{name: value for name, value in row.items() if not name.endswith(SECONDS)} for row in rows],
+        times=[{**times, **{name: value for name, value in row.items() if name.endswith(SECONDS)}} for row in rows],
+        made=dict(provenance()),
+    )
+
+
+@cache
+def provenance() -> Mapping[str, str]:
+    """Versions and machine."""
+    versions = {name: _version(name) for name in PACKAGES}
+    processor = f"{platform.machine()}, {os.cpu_count()} processors"
+    return {**versions, "python": platform.python_version(), "machine": f"{platform.system()}, {processor}"}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The files of one experiment in a folder."""
+
+    folder: Path
+    name: str
+
+    @property
+    def results(self) -> Path:
+        """The finished results."""
+        return self.folder / f"{self.name}.parquet"
+
+    @property
+    def times(self) -> Path:
+        """The times of the finished results."""
+        return self.folder / f"{self.name}.seconds.parquet"
+
+    @property
+    def journal(self) -> Path:
+        """What an unfinished run has done so far."""
+        return self.folder / f"{self.name}.unfinished.jsonl"
+
+    def open(self, cells: Sequence[Cell], scale: Scale) -> dict[str, Record]:
+        """Finished cells by key; results of other settings are refused."""
+        wanted = _header(cells, scale)
+        done: dict[str, Record] = {}
+        if self.results.exists():
+            self._require_same(self.results, _file_header(self.results), wanted)
+            done |= self.read_finished(cells)
+        if self.journal.exists():
+            header, records = self.read_journal()
+            self._require_same(self.journal, header, wanted)
+            self._cut_torn_line()
+            done |= records
+        return done
+
+    def begin(self, cells: Sequence[Cell], scale: Scale) -> None:
+        """Start a journal, unless there is one."""
+        if not self.journal.exists():
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self.journal.write_text(json.dumps(_header(cells, scale)) + "\n", encoding="utf-8")
+            except OSError as problem:
+                raise FileError(f"cannot write results to {self.folder}: {problem.strerror}") from None
+
+    def add(self, done: Record) -> None:
+        """Add a finished cell to the journal; it is on the disk when this returns."""
+        with self.journal.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(done) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def finish(self, cells: Sequence[Cell], scale: Scale, done: Mapping[str, Record]) -> None:
+        """Write the Parquet files, cells in their own order, and drop the journal."""
+        header = {**_header(cells, scale), "left_out": {}}
+        results: list[Row] = []
+        times: list[Row] = []
+        for cell in cells:
+            if cell.key not in done:
+                header["left_out"][cell.needs] = header["left_out"].get(cell.needs, 0) + 1
+                continue
+            one = done[cell.key]
+            named = {"cell": cell.key, "task": cell.name}
+            results += [{**named, **cell.settings, **row, **one["made"]} for row in one["rows"]]
+            times += one["times"]
+        _write(self.results, results, header)
+        _write(self.times, times, header)
+        self.journal.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for path in (self.results, self.times, self.journal):
+            path.unlink(missing_ok=True)
+
+    def frame(self) -> pd.DataFrame:
+        """Finished results with their times, a row per measurement."""
+        if not self.results.exists():
+            unfinished = " to the end" if self.journal.exists() else ""
+            raise FileError(
+                f"there are no finished results in {self.results}; "
+                f"run `fedrcd experiment run {self.name}`{unfinished} first"
+            )
+        results, times = self._tables()
+        frame: pd.DataFrame = results.to_pandas().join(times.to_pandas())
+        return frame
+
+    @property
+    def scale(self) -> str:
+        """In words, how much of the experiment the finished results hold."""
+        return str(_file_header(self.results)["scale"])
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Cells that the finished results lack, by the package they need."""
+        return dict(_file_header(self.results)["left_out"])
+
+    def _require_same(self, path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        if found["fingerprint"] != wanted["fingerprint"]:
+            raise ConfigError(
+                f"{path} was made with other settings ({found['scale']}) than those wanted ({wanted['scale']}); "
+                "choose another folder with --results, or start over with --fresh"
+            )
+
+    def read_finished(self, cells: Sequence[Cell]) -> dict[str, Record]:
+        """Records of the cells that the Parquet files hold, by key."""
+        wanted = {cell.key: cell for cell in cells}
+        results, times = self._tables()
+        records: dict[str, Record] = {}
+        for row, time in zip(results.to_pylist(), times.to_pylist(), strict=True):
+            key = row["cell"]
+            if key not in wanted:
+                continue
+            made = {name: row[name] for name in provenance()}
+            given = {"cell", "task", *made, *wanted[key].settings}
+            one = records.setdefault(key, Record(cell=key, rows=[], times=[], made=made))
+            one["rows"].append({name: value for name, value in row.items() if value is not None and name not in given})
+            one["times"].append({name: value for name, value in time.items() if value is not None})
+        return records
+
+    def _tables(self) -> tuple[Any, Any]:
+        """Results and times, row by row."""
+        results, times = _read(self.results), _read(self.times)
+        alike = len(results) == len(times) and _file_header(self.results) == _file_header(self.times)
+        if not alike or any(not name.endswith(SECONDS) for name in times.column_names):
+            raise _corrupt(self.times, "it does not belong to the results beside it")
+        return results, times
+
+    def read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
+        """Header and records of the journal, but for a torn last line."""
+        text = self.journal.read_bytes()
+        try:
+            header, *lines = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+            records = {line["cell"]: cast("Record", line) for line in lines}
+            _ = header["fingerprint"], header["scale"]
+        except (ValueError, KeyError, TypeError):
+            raise _corrupt(self.journal, "a line of it cannot be read") from None
+        return header, records
+
+    def _cut_torn_line(self) -> None:
+        """Take away what a killed run had begun to write."""
+        text = self.journal.read_bytes()
+        with self.journal.open("r+b") as file:
+            file.truncate(text.rfind(b"\n") + 1)
+
+
+def elsewhere(folder: Path, name: str, cells: Sequence[Cell]) -> dict[str, Record]:
+    """Cells that other experiments in a folder have finished, even in unfinished runs: experiments share data sets."""
+    wanted = {cell.key for cell in cells}
+    found: dict[str, Record] = {}
+    for path in sorted(folder.glob("*.unfinished.jsonl")):
+        other = Store(folder, path.name.removesuffix(".unfinished.jsonl"))
+        if other.name != name:
+            found |= {key: one for key, one in other.read_journal()[1].items() if key in wanted}
+    for path in sorted(folder.glob("*.parquet")):
+        other = Store(folder, path.name.removesuffix(".parquet"))
+        if other.name != name and not other.name.endswith(f".{SECONDS}"):
+            found |= other.read_finished(cells)
+    return found
+
+
+def _header(cells: Sequence[Cell], scale: Scale) -> dict[str, Any]:
+    grid = "the paper's grid" if scale.full else "the small grid"
+    words = f"{grid}, {scale.seeds} seed{'s' * (scale.seeds != 1)}"
+    return {"fingerprint": fingerprint(cells), "scale": words, "cells": len(cells)}
+
+
+def _file_header(path: Path) -> dict[str, Any]:
+    metadata = _schema(path).metadata or {}
+    try:
+        header: dict[str, Any] = json.loads(metadata[b"fedrcd"])
+        _ = header["fingerprint"], header["scale"]
+    except (KeyError, ValueError):
+        raise _corrupt(path, "it does not say how it was made") from None
+    return header
+
+
+def _schema(path: Path) -> Any:
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError) as problem:
+        raise _corrupt(path, "it is not a Parquet file") from problem
+
+
+def _read(path: Path) -> Any:
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as problem:
+        raise _corrupt(path, "it is missing or not a Parquet file") from problem
+
+
+def _corrupt(path: Path, why: str) -> FileError:
+    return FileError(f"{path} is damaged: {why}; restore it, or start over with --fresh")
+
+
+def _write(path: Path, rows: Sequence[Row], header: Mapping[str, Any]) -> None:
+    """Write rows in one step: the file is the old one or the new one, never half of it."""
+    table = pa.table({name: _column(rows, name) for name in _names(rows)})
+    table = table.replace_schema_metadata({"fedrcd": json.dumps(header)})
+    temporary = path.with_suffix(".writing")
+    try:
+        pq.write_table(table, temporary, compression="zstd", compression_level=12)
+        temporary.replace(path)
+    except OSError as problem:
+        raise FileError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def _names(rows: Iterable[Row]) -> Iterator[str]:
+    yield from dict.fromkeys(name for row in rows for name in row)
+
+
+def _column(rows: Sequence[Row], name: str) -> Any:
+    """A column; whole numbers become floats where others of the column are. Three digits of a time are enough."""
+    values = [row.get(name) for row in rows]
+    if name.endswith(SECONDS):
+        return pa.array([None if value is None else float(f"{value:.3g}") for value in values], pa.float32())
+    if any(isinstance(value, float) for value in values):
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values)

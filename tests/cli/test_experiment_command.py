@@ -1,0 +1,98 @@
+"""`fedrcd experiment`, as a user types it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.cli.test_commands import fedrcd, last_line
+
+PAPERS = {"complexity", "noise", "ablation", "scalability", "invariance", "stratification", "per-noise", "bnlearn"}
+OURS = {"sample-size", "when-scale-suffices", "coefficient", "site-effects"}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    done = fedrcd("experiment", "run", "ablation", "--seeds", 1, "--results", folder)
+    assert done.returncode == 0, done.stderr
+    assert "99 cells measured" in done.stdout
+    return folder
+
+
+def test_all_experiments_are_listed():
+    listed = json.loads(fedrcd("experiment", "list", "--json").stdout)
+    assert {one["name"] for one in listed} == PAPERS | OURS
+    assert all(one["paper"] for one in listed if one["name"] in PAPERS)
+    assert all(0 < one["cells"] <= one["cells_full"] for one in listed)
+
+
+def test_results_are_shown_beside_the_papers(ran):
+    done = fedrcd("experiment", "show", "ablation", "--results", ran)
+    assert done.returncode == 0, done.stderr
+    assert "| method | paper | ours | difference | data sets |" in done.stdout
+    assert "0.802" in done.stdout
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-c", "from fedrcd.cli.main import main; main()", "experiment", "run", "ablation"]
+    running = subprocess.Popen([*command, "--results", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    journal = tmp_path / "ablation.unfinished.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "finished cells are kept; run the same command again to go on" in said.splitlines()
+    assert "Traceback" not in said
+    assert journal.exists()
+
+
+def test_a_second_run_measures_nothing(ran):
+    done = fedrcd("experiment", "run", "ablation", "--seeds", 1, "--results", ran)
+    assert "0 cells measured, 99 found done" in done.stdout
+
+
+def test_a_page_with_figures_is_written(ran, tmp_path):
+    done = fedrcd("experiment", "report", "--results", ran, "--out", tmp_path / "results.md")
+    assert done.returncode == 0, done.stderr
+    assert "figures/ablation.svg" in (tmp_path / "results.md").read_text()
+    assert "AncAcc" in (tmp_path / "figures" / "ablation.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("run", "ablatoin"), 2, "did you mean 'ablation'?"),
+        (("show", "everything"), 2, "the experiments are complexity, noise"),
+        (("run", "ablation", "--seeds", 0), 2, "seeds must be at least 1"),
+        (("run", "ablation", "--processes", 0), 2, "processes must be at least 1"),
+        (("show", "ablation", "--results", "nowhere"), 4, "run `fedrcd experiment run ablation` first"),
+        (("report", "--results", "nowhere"), 4, "run `fedrcd experiment run all` first"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(arguments, code, words, tmp_path):
+    done = fedrcd("experiment", *arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert words in last_line(done)
+    assert "Traceback" not in done.stderr
+
+
+def test_other_settings_over_old_results_are_refused(ran):
+    done = fedrcd("experiment", "run", "ablation", "--seeds", 2, "--results", ran)
+    assert done.returncode == 2
+    assert "the small grid, 1 seed" in last_line(done)
+    assert "--fresh" in last_line(done)
+
+
+def test_damaged_results_are_refused(ran, tmp_path):
+    (tmp_path / "ablation.parquet").write_bytes((ran / "ablation.parquet").read_bytes()[:-100])
+    for command in (("run", "ablation", "--seeds", 1), ("show", "ablation")):
+        done = fedrcd("experiment", *command, "--results", tmp_path)
+        assert done.returncode == 4
+        assert "damaged" in last_line(done)
+        assert "--fresh" in last_line(done)

@@ -1,0 +1,163 @@
+"""Results survive kills, and files that are not what they should be are refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.experiments.cells import Cell, Scale
+from fedrcd.experiments.ratios import ratios
+from fedrcd.experiments.runner import run_cells
+from fedrcd.experiments.store import Store, record
+
+SCALE = Scale(seeds=3)
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.experiments.test_store import SCALE, some_cells
+from fedrcd.experiments.runner import run_cells
+from fedrcd.experiments.store import Store
+run_cells(some_cells(80), Store(Path(sys.argv[1]), "small"), SCALE, processes=2)
+"""
+
+
+def some_cells(number, rows=400):
+    return [
+        Cell(ratios, {"skewness": 1.0, "rows": rows, "repetitions": 20 + 20 * (seed % 3), "seed": seed})
+        for seed in range(number)
+    ]
+
+
+def finished(folder, cells, name="small"):
+    """Results of cells, measured in this process."""
+    store = Store(folder, name)
+    store.begin(cells, SCALE)
+    for cell in cells:
+        store.add(record(cell, cell.measure(), seconds=0.5))
+    store.finish(cells, SCALE, store.open(cells, SCALE))
+    return store
+
+
+def test_a_killed_run_goes_on_and_gives_the_identical_file(tmp_path):
+    command = [sys.executable, "-c", SCRIPT]
+    killed = subprocess.Popen([*command, str(tmp_path / "killed")])
+    journal = tmp_path / "killed" / "small.unfinished.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > 20):
+        time.sleep(0.01)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    lines = journal.read_bytes().count(b"\n") - 1
+    assert 20 <= lines < 80
+    assert not (tmp_path / "killed" / "small.parquet").exists()
+    outcome = run_cells(some_cells(80), Store(tmp_path / "killed", "small"), SCALE, processes=2)
+    assert (outcome.found, outcome.measured) == (lines, 80 - lines)
+    assert not journal.exists()
+    whole = finished(tmp_path / "whole", some_cells(80))
+    assert (tmp_path / "killed" / "small.parquet").read_bytes() == whole.results.read_bytes()
+
+
+def test_results_are_tidy_and_say_what_they_were_made_with(tmp_path):
+    frame = finished(tmp_path, some_cells(2)).frame()
+    assert len(frame) == 6
+    assert {"task", "seed", "rows", "coefficient", "robust", "seconds", "fedrcd", "numpy", "machine"} <= set(frame)
+    plain = pd.read_parquet(tmp_path / "small.parquet")
+    assert "seconds" not in plain
+    assert sorted(plain["seed"].unique()) == [0, 1]
+
+
+def test_finished_results_are_not_measured_again(tmp_path):
+    store = finished(tmp_path, some_cells(3))
+    before = store.results.read_bytes()
+    outcome = run_cells(some_cells(3), store, SCALE)
+    assert (outcome.found, outcome.measured) == (3, 0)
+    assert store.results.read_bytes() == before
+
+
+def test_cells_of_other_experiments_are_taken_over(tmp_path):
+    finished(tmp_path, some_cells(3), name="other")
+    outcome = run_cells(some_cells(2), Store(tmp_path, "small"), SCALE)
+    assert (outcome.taken_over, outcome.measured) == (2, 0)
+    alone = finished(tmp_path / "alone", some_cells(2))
+    assert (tmp_path / "small.parquet").read_bytes() == alone.results.read_bytes()
+
+
+def test_cells_of_unfinished_runs_are_taken_over_and_their_journal_is_left_alone(tmp_path):
+    cells, running = some_cells(3), Store(tmp_path, "running")
+    running.begin(cells, SCALE)
+    running.add(record(cells[0], cells[0].measure(), seconds=0.1))
+    with running.journal.open("a") as file:
+        file.write("half a li")
+    outcome = run_cells(cells[:1], Store(tmp_path, "small"), SCALE)
+    assert (outcome.taken_over, outcome.measured) == (1, 0)
+    assert running.journal.read_text().endswith("half a li")
+
+
+def test_a_torn_last_line_is_cut_off(tmp_path):
+    store, cells = Store(tmp_path, "small"), some_cells(3)
+    store.begin(cells, SCALE)
+    store.add(record(cells[0], cells[0].measure(), seconds=0.1))
+    with store.journal.open("a") as file:
+        file.write('{"cell": "abc", "ro')
+    assert list(store.open(cells, SCALE)) == [cells[0].key]
+    store.add(record(cells[1], cells[1].measure(), seconds=0.1))
+    assert len(store.open(cells, SCALE)) == 2
+
+
+def test_other_settings_are_refused_with_a_way_out(tmp_path):
+    store = finished(tmp_path, some_cells(2))
+    with pytest.raises(ConfigError, match=r"other settings .*--results.*--fresh"):
+        store.open(some_cells(2, rows=401), SCALE)
+    unfinished = Store(tmp_path, "begun")
+    unfinished.begin(some_cells(2), SCALE)
+    with pytest.raises(ConfigError, match="other settings"):
+        unfinished.open(some_cells(3), SCALE)
+
+
+@pytest.mark.parametrize("spoil", [b"", b"PAR1 and then something else", b"{}"])
+@pytest.mark.parametrize("which", ["results", "times"])
+def test_damaged_results_are_refused_with_a_way_out(tmp_path, spoil, which):
+    store = finished(tmp_path, some_cells(2))
+    getattr(store, which).write_bytes(spoil)
+    with pytest.raises(FileError, match=r"damaged.*--fresh"):
+        store.open(some_cells(2), SCALE)
+    with pytest.raises(FileError, match="damaged"):
+        store.frame()
+
+
+def test_parquet_files_that_we_did_not_write_are_refused(tmp_path):
+    store = finished(tmp_path, some_cells(2))
+    pd.DataFrame({"cell": ["a"]}).to_parquet(store.results)
+    with pytest.raises(FileError, match="does not say how it was made"):
+        store.open(some_cells(2), SCALE)
+
+
+@pytest.mark.parametrize("line", ["nonsense\n", json.dumps(["a", "list"]) + "\n", "{}\n"])
+def test_a_damaged_journal_is_refused(tmp_path, line):
+    store, cells = Store(tmp_path, "small"), some_cells(2)
+    store.begin(cells, SCALE)
+    with store.journal.open("a") as file:
+        file.write(line)
+    with pytest.raises(FileError, match="damaged"):
+        store.open(cells, SCALE)
+
+
+def test_a_fresh_start_forgets_everything(tmp_path):
+    store = finished(tmp_path, some_cells(2))
+    store.clear()
+    assert store.open(some_cells(5), SCALE) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cells_whose_package_is_missing_are_left_out_and_said_so(tmp_path):
+    lame = Cell(ratios, {**some_cells(1)[0].settings, "seed": 99}, "no_such_package")
+    store = Store(tmp_path, "small")
+    outcome = run_cells([*some_cells(1), lame], store, SCALE, processes=1)
+    assert outcome.left_out == store.left_out == {"no_such_package": 1}
+    assert set(store.frame()["seed"]) == {0}
