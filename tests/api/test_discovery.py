@@ -161,11 +161,32 @@ def test_a_broken_file_is_told(tmp_path):
         Discovery.from_json(path)
 
 
-@pytest.mark.parametrize("version", ["fedrcd-discovery/2", "something", None])
-def test_another_version_is_refused(version):
+@pytest.mark.parametrize("version", ["something", "fedrcd-ledger/1", None])
+def test_another_format_is_refused(version):
     content = json.loads(found().to_json()) | {"format": version}
-    with pytest.raises(FileError, match="another version"):
+    with pytest.raises(FileError, match="not a discovery of format fedrcd-discovery/1"):
         Discovery.from_json(json.dumps(content))
+
+
+def test_a_file_of_a_newer_version_is_told_with_its_name_and_what_to_do(tmp_path):
+    path = tmp_path / "tomorrow.json"
+    path.write_text(json.dumps(json.loads(found().to_json()) | {"format": "fedrcd-discovery/2"}))
+    with pytest.raises(FileError, match=r"tomorrow\.json: .*fedrcd-discovery/2.*newer version.*upgrade"):
+        Discovery.from_json(path)
+
+
+def test_a_field_of_a_newer_version_is_named():
+    content = json.loads(found().to_json()) | {"moods": []}
+    with pytest.raises(FileError, match="'moods', which this version of fedrcd does not know"):
+        Discovery.from_json(json.dumps(content))
+
+
+def test_a_file_of_an_older_version_is_read():
+    content = json.loads(found().to_json())
+    for name in ("variances", "standardised_order", "holdings", "versions"):
+        del content[name]
+    old = Discovery.from_json(json.dumps(content))
+    assert (old.order, old.variances, old.holdings, old.versions) == (found().order, (), (), {})
 
 
 def test_something_else_than_a_discovery_is_refused(tmp_path):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedrcd.api.discovery import Discovery, name_steps
+from fedrcd.api.discovery import Discovery, name_steps, software_versions
 from fedrcd.api.notes import notes_on, require_coverage, variance_agreement
 from fedrcd.data.align import align_tables
 from fedrcd.data.labelled import LabelledTable, open_tables
@@ -22,7 +23,11 @@ from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
+from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Traffic
+from fedrcd.report.patience import patience
+from fedrcd.statistics.coverage import Holding
+from fedrcd.typing import Matrix
 
 Progress = Callable[[Traffic], None]
 
@@ -38,7 +43,8 @@ def discover(
     missing_codes: Sequence[float] = (),
     trim: float | None = None,
     stack: bool = False,
-    progress: Progress | None = None,
+    check_scale: bool = False,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Discovery:
     """Causal order and effects behind the rows of one or several tables, from sums over their rows.
@@ -67,8 +73,12 @@ def discover(
         Not free: rows of clean but heavy-tailed data are lost too.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
-    progress : callable, optional
-        Called with the traffic so far after each site's answer.
+    check_scale : bool
+        Find the order of the standardised variables too, for `Discovery.standardised_order`. A method that depends on
+        scale runs a second time for it, on sums that are not counted.
+    progress : callable or bool, optional
+        Called with the traffic so far after each site's answer; or True for a bar in the terminal or the notebook if it
+        takes more than two seconds.
     **options
         `weights` ("adaptive-lasso", "bic" or "none"), `penalty`, and the method's own options.
 
@@ -80,16 +90,25 @@ def discover(
     1
     """
     _require_settings(method, options, within=within, missing=missing, trim=trim, stack=stack)
-    checked = read_tables(tables, missing_codes, drop)
-    variables = _all_variables(checked, variables)
-    blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
-    choice = _choose(blocks, variables) if method == AUTO else Choice(method, "")
-    card = find(choice.method)
-    if card.one_table:
-        blocks = _stacked(card, blocks, stack=stack)
-    transport, reason = _embed(blocks, variables, within, trim=trim, missing=missing, progress=progress)
-    require_coverage(card, transport, missing=missing, before=blocks)
-    estimate = run(build(card.name, **options).rounds(transport.setting), transport)
+    with _told(progress) as tell:
+        checked = read_tables(tables, missing_codes, drop)
+        variables = _all_variables(checked, variables)
+        blocks = [LocalBlock(table.site, table.block, table.names, table.values) for table in checked]
+        choice = _choose(blocks, variables) if method == AUTO else Choice(method, "")
+        card = find(choice.method)
+        if card.one_table:
+            blocks = _stacked(card, blocks, stack=stack)
+        settings: dict[str, Any] = {"trim": trim, "missing": missing, "progress": tell}
+        transport, reason = _embed(blocks, variables, within, **settings)
+        require_coverage(card, transport, missing=missing, before=blocks)
+        transport.traffic.expected = card.expected_rounds(len(variables)) * len(transport.sites)
+        conversation = build(card.name, **options)
+        estimate = run(conversation.rounds(transport.setting), transport)
+        again = estimate.order
+        if check_scale and not card.scale_free:
+            unit = _standardised(blocks, variables, estimate.marginals.cov)
+            standardised, _ = _embed(unit, variables, within, **settings | {"progress": None})
+            again = run(conversation.rounds(standardised.setting), standardised).order
     notes = notes_on(estimate, card, transport, blocks, trim=trim)
     for note in notes:
         warnings.warn(note, stacklevel=2)
@@ -108,6 +127,10 @@ def discover(
         start=tuple(variables[i] for i in estimate.start),
         trace=name_steps(estimate.steps, variables),
         notes=tuple(map(str, notes)),
+        variances=tuple(np.diagonal(estimate.marginals.cov).tolist()),
+        standardised_order=tuple(variables[i] for i in again) if check_scale or card.scale_free else (),
+        holdings=_holdings(transport),
+        versions=software_versions(),
     )
 
 
@@ -157,6 +180,35 @@ def _embed(
     transport = embed_blocks(blocks, variables, within=choice.within, **settings)
     reason = f"within={choice.within!r} because {choice.reason}"
     return replace(transport, traffic=first.traffic), reason
+
+
+@contextmanager
+def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """What a transport calls after each answer, from what the user said."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif not progress:
+        yield None
+    else:
+        with patience("reading tables") as sign:
+            yield lambda traffic: sign.say(traffic.words, traffic.share)
+
+
+def _standardised(blocks: Sequence[LocalBlock], variables: tuple[str, ...], cov: Matrix) -> list[LocalBlock]:
+    """The blocks with every variable divided by its standard deviation over all rows."""
+    sd = dict(zip(variables, np.sqrt(np.diagonal(cov)), strict=True))
+    return [replace(block, rows=block.rows / np.array([sd[name] for name in block.columns])) for block in blocks]
+
+
+def _holdings(transport: InProcess) -> tuple[Holding, ...]:
+    """Who holds what, of the rows that were used."""
+    if transport.setting.layout is not None:
+        return transport.setting.layout.holdings
+    return tuple(
+        Holding(site.name, site.block, tuple(site.columns), len(site.rows))
+        for site in transport.sites
+        if isinstance(site, TableSite)
+    )
 
 
 def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Choice:

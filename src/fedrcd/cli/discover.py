@@ -21,6 +21,7 @@ WRITERS = {
     ".json": lambda found: found.to_json() + "\n",
     ".dot": lambda found: found.to_dot(),
     ".gml": lambda found: found.to_gml(),
+    ".svg": lambda found: found.to_svg(),
     ".csv": lambda found: found.adjacency.to_csv(index_label="effect of column on row"),
 }
 
@@ -33,7 +34,10 @@ def discover(
     ] = None,
     method: Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")] = "auto",
     out: Annotated[
-        list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
+        list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml, .csv or .svg; may be repeated.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page to look at here, .html; it needs no network.")
     ] = None,
     weights: Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic or none.")] = "adaptive-lasso",
     penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
@@ -61,6 +65,8 @@ def discover(
     for target in targets:
         if target.suffix not in WRITERS:
             raise ConfigError(f"--out {target}: the ending must be one of {', '.join(WRITERS)}")
+    if report and report.suffix not in {".html", ".htm"}:
+        raise ConfigError(f"--report {report}: the ending must be .html")
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, variables = _tables(files, federation)
@@ -74,7 +80,8 @@ def discover(
             missing_codes=missing_code or (),
             trim=trim,
             stack=stack,
-            progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
+            check_scale=report is not None,
+            progress=lambda traffic: sign.say(f"{method}: {traffic.words}", traffic.share),
             weights=weights,
             penalty=penalty,
             **_parse_options(option or []),
@@ -84,6 +91,9 @@ def discover(
             target.write_text(WRITERS[target.suffix](found), encoding="utf-8")
         except OSError as problem:
             raise FileError(f"cannot write {target}: {problem.strerror}") from None
+    if report:
+        found.report(report)
+        targets = [*targets, report]
     if json:
         print(found.to_json())
     else:

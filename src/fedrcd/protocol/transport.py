@@ -23,6 +23,19 @@ class Traffic:
     rounds: int = 0
     bytes_sent: int = 0
     """Bytes of all answers of all sites, in numbers of 8 bytes."""
+    answers: int = 0
+    expected: int = 0
+    """Answers that the conversation will take, 0 if it is not known."""
+
+    @property
+    def share(self) -> float | None:
+        """How much of the conversation is done, if it is known how long it is."""
+        return min(1.0, self.answers / self.expected) if self.expected else None
+
+    @property
+    def words(self) -> str:
+        """What it has cost, for people who wait."""
+        return f"round {self.rounds}, {self.bytes_sent:,} bytes sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,7 @@ class InProcess:
                     f"the sums of {site.name} cannot be used: {problem}; look for extreme values there"
                 ) from None
             self.traffic.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+            self.traffic.answers += 1
             pooled = answer if pooled is None else pooled + answer
             if self.progress:
                 self.progress(self.traffic)

@@ -1,0 +1,173 @@
+"""A graph as SVG, without any library: boxes in layers, causes above effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from fedrcd.graphs.layout import Placement, layered
+from fedrcd.report.result import Graph, number, relative, strengths
+
+CHARACTER = 7.6
+"""Width of a character of a label, in pixels."""
+PADDING = 22
+HEIGHT = 30
+MARGIN = 16
+LONGEST = 28
+"""Characters of a name that are drawn."""
+LABELLED = 40
+"""Edges up to which each has its weight beside it."""
+
+COLOURS = {"text": "#1c2733", "box": "#ffffff", "border": "#5b7083", "positive": "#b3541e", "negative": "#1f6fb2"}
+"""Blue and orange, which the colour-blind tell apart; negative edges are dashed too."""
+
+
+class Line(NamedTuple):
+    """One edge as it is drawn: its curve from box to box, its width, and whether it is negative."""
+
+    cause: int
+    effect: int
+    start: tuple[float, float]
+    control: tuple[float, float]
+    end: tuple[float, float]
+    width: float
+    negative: bool
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Where a label stands: half way along the curve."""
+        points = np.array([self.start, self.control, self.end])
+        x, y = np.array([0.25, 0.5, 0.25]) @ points
+        return float(x), float(y)
+
+
+class Drawing(NamedTuple):
+    """Everything that a picture of a graph shows, in pixels from the top left corner."""
+
+    labels: tuple[str, ...]
+    widths: tuple[float, ...]
+    placement: Placement
+    lines: tuple[Line, ...]
+    size: tuple[float, float]
+
+
+def label(name: str) -> str:
+    """A name short enough for its box, without characters that move a cursor."""
+    clean = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in name)
+    return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"
+
+
+def draw(graph: Graph) -> Drawing:
+    """Boxes and lines of a graph."""
+    labels = tuple(map(label, graph.names))
+    widths = tuple(CHARACTER * max(3, len(one)) + PADDING for one in labels)
+    placed = layered(graph.B, widths)
+    left = float(np.min(placed.x - np.array(widths) / 2))
+    right = float(np.max(placed.x + np.array(widths) / 2))
+    bowed = [abs(float(bow)) for bow in placed.bow.flat]
+    side = MARGIN + max(0.0, *bowed) / 2 if bowed else MARGIN
+    placement = Placement(placed.x - left + side, placed.y + MARGIN + HEIGHT / 2, placed.bow)
+    shares = relative(strengths(graph, graph.B))
+    lines = tuple(
+        _line(placement, j, i, widths, 1.2 + 3.3 * float(shares[i, j]), negative=bool(graph.B[i, j] < 0))
+        for i, j in np.argwhere(graph.B).tolist()
+    )
+    return Drawing(labels, widths, placement, lines, (right - left + 2 * side, float(placed.y.max()) + HEIGHT + 2 * MARGIN))
+
+
+def draw_svg(
+    graph: Graph, *, colours: Mapping[str, str] = COLOURS, background: str = "#ffffff", styles: str = ""
+) -> str:
+    """The picture of a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        Names, order, effects and variances.
+    colours : mapping
+        Replaces `COLOURS`; values may be CSS variables where the picture lies within a page.
+    background : str
+        Behind everything; "none" for nothing.
+    styles : str
+        Further attributes of the outermost element.
+    """
+    drawing = draw(graph)
+    width, height = drawing.size
+    title = f"Causal graph of {len(graph.names)} variables with {len(drawing.lines)} edges"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" role="img" {styles}>',
+        f"<title>{title}</title>",
+        "<defs>",
+        *(_arrow_head(sign, colours[sign]) for sign in ("positive", "negative")),
+        "</defs>",
+        f'<rect width="100%" height="100%" fill="{background}"/>' if background != "none" else "",
+        *(_svg_line(line, graph, colours) for line in drawing.lines),
+    ]
+    if len(drawing.lines) <= LABELLED:
+        parts += [_svg_weight(line, graph, colours, background) for line in drawing.lines]
+    parts += [_svg_box(drawing, i, colours) for i in range(len(graph.names))]
+    return "\n".join([*filter(None, parts), "</svg>", ""])
+
+
+def _line(
+    placement: Placement, cause: int, effect: int, widths: tuple[float, ...], width: float, *, negative: bool
+) -> Line:
+    """The curve of one edge, cut off at the boxes it joins."""
+    control = placement.control(cause, effect)
+    start = _at_border((placement.x[cause], placement.y[cause]), control, widths[cause], 1)
+    end = _at_border((placement.x[effect], placement.y[effect]), control, widths[effect], 5 + width)
+    return Line(cause, effect, start, control, end, width, negative)
+
+
+def _at_border(
+    centre: tuple[float, float], towards: tuple[float, float], width: float, space: float
+) -> tuple[float, float]:
+    """Where the line from the centre of a box to another point leaves the box, and some space more."""
+    dx, dy = towards[0] - centre[0], towards[1] - centre[1]
+    share = min(
+        (width / 2 + space) / abs(dx) if dx else float("inf"), (HEIGHT / 2 + space) / abs(dy) if dy else float("inf")
+    )
+    return (float(centre[0] + dx * share), float(centre[1] + dy * share)) if share < 1 else (float(centre[0]), float(centre[1]))
+
+
+def _arrow_head(sign: str, colour: str) -> str:
+    return (
+        f'<marker id="{sign}" viewBox="0 0 10 10" refX="4" refY="5" markerWidth="11" markerHeight="11" '
+        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.8 L10 5 L0 9.2 z" fill="{colour}"/></marker>'
+    )
+
+
+def _svg_line(line: Line, graph: Graph, colours: Mapping[str, str]) -> str:
+    sign = "negative" if line.negative else "positive"
+    dashes = ' stroke-dasharray="7 4"' if line.negative else ""
+    curve = "M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*line.start, *line.control, *line.end)
+    words = f"{graph.names[line.cause]} → {graph.names[line.effect]}: {number(graph.B[line.effect, line.cause])}"
+    return (
+        f'<path class="edge" data-edge="{line.cause}-{line.effect}" d="{curve}" fill="none" stroke="{colours[sign]}" '
+        f'stroke-width="{line.width:.2f}"{dashes} marker-end="url(#{sign})"><title>{escape(words)}</title></path>'
+    )
+
+
+def _svg_weight(line: Line, graph: Graph, colours: Mapping[str, str], background: str) -> str:
+    """The weight of an edge, legible over the lines it crosses."""
+    x, y = line.middle
+    halo = colours["box"] if background == "none" else background
+    return (
+        f'<text class="edge" data-edge="{line.cause}-{line.effect}" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" '
+        f'font-size="11" fill="{colours["text"]}" stroke="{halo}" stroke-width="3.5" paint-order="stroke">'
+        f"{number(graph.B[line.effect, line.cause])}</text>"
+    )
+
+
+def _svg_box(drawing: Drawing, i: int, colours: Mapping[str, str]) -> str:
+    x, y, width = float(drawing.placement.x[i]), float(drawing.placement.y[i]), drawing.widths[i]
+    return (
+        f'<g><rect x="{x - width / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{width:.1f}" height="{HEIGHT}" rx="8" '
+        f'fill="{colours["box"]}" stroke="{colours["border"]}" stroke-width="1.3"/>'
+        f'<text x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle" fill="{colours["text"]}">'
+        f"{escape(drawing.labels[i])}</text></g>"
+    )
