@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedrcd.api.comparison import Comparison as Comparison
+    from fedrcd.api.comparison import compare as compare
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Comparison": "fedrcd.api.comparison",
+    "compare": "fedrcd.api.comparison",
     "discover": "fedrcd.api.discover",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
@@ -24,7 +28,7 @@ _HOMES = {
 }
 _NAMES = {"Table": "LabelledTable"}
 
-__all__ = ["Discovery", "FedLiNGAM", "Table", "__version__", "discover"]
+__all__ = ["Comparison", "Discovery", "FedLiNGAM", "Table", "__version__", "compare", "discover"]
 
 
 def __getattr__(name: str) -> Any:

@@ -154,7 +154,7 @@ class Discovery:
         from fedrcd.report.page import write_page
 
         sure = None if confidence is None else np.asarray(confidence, dtype=np.float64)
-        return _written(write_page(self, confidence=sure, state_id=state_id), path)
+        return written(write_page(self, confidence=sure, state_id=state_id), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
@@ -162,7 +162,7 @@ class Discovery:
         records = {name: [asdict(record) for record in getattr(self, name)] for name in _RECORDS}
         content = {"format": FORMAT, **plain, "B": self.B.tolist(), **records}
         text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
-        _written(text + "\n", path)
+        written(text + "\n", path)
         return text
 
     @classmethod
@@ -268,7 +268,7 @@ def _read(source: str | Path) -> tuple[str, str]:
         raise FileError(f"cannot read {source}: {problem.strerror}") from None
 
 
-def _written(text: str, path: str | Path | None) -> str:
+def written(text: str, path: str | Path | None) -> str:
     """The text, written to a file if there is a path."""
     if path is not None:
         try:

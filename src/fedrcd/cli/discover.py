@@ -65,8 +65,7 @@ def discover(
     for target in targets:
         if target.suffix not in WRITERS:
             raise ConfigError(f"--out {target}: the ending must be one of {', '.join(WRITERS)}")
-    if report and report.suffix not in {".html", ".htm"}:
-        raise ConfigError(f"--report {report}: the ending must be .html")
+    require_page(report)
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, variables = _tables(files, federation)
@@ -100,6 +99,12 @@ def discover(
         show(found)
         for target in targets:
             print(f"written: {target}")
+
+
+def require_page(report: Path | None) -> None:
+    """Raise if a page would get another ending, before anything is computed."""
+    if report and report.suffix not in {".html", ".htm"}:
+        raise ConfigError(f"--report {report}: the ending must be .html")
 
 
 def _tables(files: list[Path], federation: Path | None) -> tuple[list[Any], tuple[str, ...] | None]:

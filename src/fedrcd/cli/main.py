@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
+from fedrcd.cli.compare import compare
 from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.evaluate import evaluate
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (discover, methods, example, simulate, evaluate, coverage):
+for command in (discover, compare, methods, example, simulate, evaluate, coverage):
     app.command()(command)
 
 

@@ -18,7 +18,11 @@ from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 SWEEPS = 12
 PASSING_EDGE = 34.0
-"""Width that an edge takes where it passes a layer."""
+"""Width that an edge takes where it passes a layer, as long as few do."""
+PASSING_EDGES = 300.0
+"""Width that all edges together may take where they pass a layer."""
+STRONGEST_BOW = 0.22
+"""How far an edge may bow aside, as a share of its length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +106,8 @@ def _with_passing_edges(edges: BoolMatrix, depth: IntVector, widths: Vector) -> 
         upper += route[:-1]
         lower += route[1:]
         routes[i, j] = route
-    passing = np.full(len(layer) - len(depth), PASSING_EDGE)
+    crowd = np.bincount(layer[len(depth) :], minlength=1).max()
+    passing = np.full(len(layer) - len(depth), min(PASSING_EDGE, PASSING_EDGES / max(int(crowd), 1)))
     return _Places(
         np.array(layer, dtype=np.int64),
         np.concatenate([widths, passing]),
@@ -191,5 +196,6 @@ def _bows(places: _Places, x: Vector, y: Vector, p: int) -> Matrix:
         aside = (-(y[passed] - y[j]) * along[0] + (x[passed] - x[j]) * along[1]) / length
         share = (y[passed] - y[j]) / (y[i] - y[j])
         shape = 4 * share * (1 - share)  # of a parabola with height 1 in the middle
-        bow[i, j] = float(aside @ shape / (shape @ shape))
+        limit = STRONGEST_BOW * length
+        bow[i, j] = np.clip(float(aside @ shape / (shape @ shape)), -limit, limit)
     return bow

@@ -16,6 +16,7 @@ NAMED = 60
 """Variables up to which charts carry all names."""
 CELL = 26
 SMALL_CELL = 9
+SHADES = 12
 ROW = 19
 SMALL_ROW = 13
 LINES = 110
@@ -48,14 +49,31 @@ def heat_map(totals: Matrix, shown: Matrix, names: Sequence[str]) -> str:
             parts.append(f'<text transform="translate({middle:.0f},{margin - 6}) rotate(-90)">{text}</text>')
     extent = cell * len(names)
     parts.append(f'<rect class="frame" x="{margin}" y="{margin}" width="{extent}" height="{extent}"/>')
-    for i, j in np.argwhere(totals).tolist():
-        sign = "positive" if totals[i, j] > 0 else "negative"
-        words = f"<title>{escape(f'{names[j]} → {names[i]}: {number(totals[i, j])}')}</title>" if named else ""
-        parts.append(
-            f'<rect class="{sign}" x="{margin + cell * j}" y="{margin + cell * i}" width="{cell - 1}" '
-            f'height="{cell - 1}" fill-opacity="{0.12 + 0.88 * shares[i, j]:.2f}">{words}</rect>'
-        )
+    parts += _named_cells(totals, shares, names, margin, cell) if named else _cells(totals, shares, margin)
     return "".join([*parts, "</svg>"])
+
+
+def _named_cells(totals: Matrix, shares: Matrix, names: Sequence[str], margin: int, cell: int) -> list[str]:
+    """A square per total effect, which tells it when pointed at."""
+    return [
+        f'<rect class="{"positive" if totals[i, j] > 0 else "negative"}" x="{margin + cell * j}" y="{margin + cell * i}" '
+        f'width="{cell - 1}" height="{cell - 1}" fill-opacity="{0.12 + 0.88 * shares[i, j]:.2f}">'
+        f"<title>{escape(f'{names[j]} → {names[i]}: {number(totals[i, j])}')}</title></rect>"
+        for i, j in np.argwhere(totals).tolist()
+    ]
+
+
+def _cells(totals: Matrix, shares: Matrix, margin: int) -> list[str]:
+    """All squares of one sign and shade as one path: thousands of elements would make a page slow."""
+    paths: dict[tuple[str, int], list[str]] = {}
+    for i, j in np.argwhere(totals).tolist():
+        shade = "positive" if totals[i, j] > 0 else "negative", int(np.ceil(shares[i, j] * SHADES))
+        corner = f"M{margin + SMALL_CELL * j} {margin + SMALL_CELL * i}"
+        paths.setdefault(shade, []).append(f"{corner}h{SMALL_CELL - 1}v{SMALL_CELL - 1}h-{SMALL_CELL - 1}z")
+    return [
+        f'<path class="{sign}" fill-opacity="{0.12 + 0.88 * shade / SHADES:.2f}" d="{"".join(squares)}"/>'
+        for (sign, shade), squares in paths.items()
+    ]
 
 
 def variance_ladder(variances: Sequence[float], names: Sequence[str]) -> str:
