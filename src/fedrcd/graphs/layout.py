@@ -22,7 +22,7 @@ PASSING_EDGE = 34.0
 PASSING_EDGES = 300.0
 """Width that all edges together may take where they pass a layer."""
 STRONGEST_BOW = 0.22
-"""How far an edge may bow aside, as a share of its length."""
+"""How far a long edge may bow aside, as a share of its length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,6 +196,6 @@ def _bows(places: _Places, x: Vector, y: Vector, p: int) -> Matrix:
         aside = (-(y[passed] - y[j]) * along[0] + (x[passed] - x[j]) * along[1]) / length
         share = (y[passed] - y[j]) / (y[i] - y[j])
         shape = 4 * share * (1 - share)  # of a parabola with height 1 in the middle
-        limit = STRONGEST_BOW * length
+        limit = max(STRONGEST_BOW * length, 4 * PASSING_EDGE)
         bow[i, j] = np.clip(float(aside @ shape / (shape @ shape)), -limit, limit)
     return bow

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedrcd.graphs.layout import Placement, layered
 from fedrcd.report.result import Graph, number, relative, strengths
+from fedrcd.typing import Matrix
 
 CHARACTER = 7.6
 """Width of a character of a label, in pixels."""
@@ -36,11 +37,16 @@ class Line(NamedTuple):
     width: float
     negative: bool
 
+    def points(self, count: int = 9) -> Matrix:
+        """Points along the curve, shape (count, 2)."""
+        t = np.linspace(0.0, 1.0, count)[:, np.newaxis]
+        shares = np.hstack([(1 - t) ** 2, 2 * t * (1 - t), t**2])
+        return shares @ np.array([self.start, self.control, self.end])
+
     @property
     def middle(self) -> tuple[float, float]:
         """Where a label stands: half way along the curve."""
-        points = np.array([self.start, self.control, self.end])
-        x, y = np.array([0.25, 0.5, 0.25]) @ points
+        x, y = self.points(3)[1]
         return float(x), float(y)
 
 
@@ -65,17 +71,22 @@ def draw(graph: Graph) -> Drawing:
     labels = tuple(map(label, graph.names))
     widths = tuple(CHARACTER * max(3, len(one)) + PADDING for one in labels)
     placed = layered(graph.B, widths)
-    left = float(np.min(placed.x - np.array(widths) / 2))
-    right = float(np.max(placed.x + np.array(widths) / 2))
-    bowed = [abs(float(bow)) for bow in placed.bow.flat]
-    side = MARGIN + max(0.0, *bowed) / 2 if bowed else MARGIN
-    placement = Placement(placed.x - left + side, placed.y + MARGIN + HEIGHT / 2, placed.bow)
+    half = np.array(widths) / 2
+    corners = [np.column_stack([placed.x - half, placed.y]), np.column_stack([placed.x + half, placed.y])]
+    points = np.concatenate([*corners, *(line.points() for line in _lines(graph, placed, widths))])
+    left, top = points.min(axis=0) - (MARGIN, MARGIN + HEIGHT / 2)
+    width, height = points.max(axis=0) + (MARGIN, MARGIN + HEIGHT / 2) - (left, top)
+    placement = Placement(placed.x - left, placed.y - top, placed.bow)
+    return Drawing(labels, widths, placement, _lines(graph, placement, widths), (float(width), float(height)))
+
+
+def _lines(graph: Graph, placement: Placement, widths: tuple[float, ...]) -> tuple[Line, ...]:
+    """All edges, the stronger the wider."""
     shares = relative(strengths(graph, graph.B))
-    lines = tuple(
+    return tuple(
         _line(placement, j, i, widths, 1.2 + 3.3 * float(shares[i, j]), negative=bool(graph.B[i, j] < 0))
         for i, j in np.argwhere(graph.B).tolist()
     )
-    return Drawing(labels, widths, placement, lines, (right - left + 2 * side, float(placed.y.max()) + HEIGHT + 2 * MARGIN))
 
 
 def draw_svg(

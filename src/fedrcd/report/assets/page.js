@@ -34,7 +34,6 @@
       { selector: "edge[text]", style: { label: "data(text)", "font-size": 11, color: text, "text-background-color": card, "text-background-opacity": 0.85, "text-background-padding": 2, "min-zoomed-font-size": 6 } },
       { selector: 'edge[change = "removed"]', style: { "line-style": "dotted", opacity: 0.75 } },
       { selector: 'edge[change = "added"], edge[change = "reversed"]', style: { "underlay-color": colour("down"), "underlay-opacity": 0.35, "underlay-padding": 4 } },
-      { selector: ".hidden", style: { display: "none" } },
       { selector: ".faded", style: { opacity: Number(colour("fade")) } },
       { selector: "node.up", style: { "background-color": colour("up-fill"), "border-color": colour("up") } },
       { selector: "node.down", style: { "background-color": colour("down-fill"), "border-color": colour("down") } },
@@ -83,15 +82,13 @@
     if (d.change && d.change !== "same") lines.push(d.change + (d.before === null ? "" : ", before " + show(d.before)));
     return lines.join("\n");
   };
-  const visible = ":visible";
   const list = (nodes) => (nodes.length ? nodes.map((node) => node.data("name")).join(", ") : "none");
-  const ofNode = (node) => node.data("name") + "\ncaused by: " + list(node.incomers("node" + visible)) + "\ncauses: " + list(node.outgoers("node" + visible));
+  const ofNode = (node) => node.data("name") + "\ncaused by: " + list(node.incomers("node")) + "\ncauses: " + list(node.outgoers("node"));
   let pinned = null;
   const highlight = (node) => cy.batch(() => {
-    const shown = cy.elements(visible);
-    const up = node.predecessors().intersection(shown), down = node.successors().intersection(shown);
+    const up = node.predecessors(), down = node.successors();
     cy.elements().removeClass("up down chosen faded");
-    shown.difference(up).difference(down).difference(node).addClass("faded");
+    cy.elements().difference(up).difference(down).difference(node).addClass("faded");
     up.addClass("up"); down.addClass("down"); node.addClass("chosen");
   });
   const clear = () => { pinned = null; tip.hidden = true; cy.batch(() => cy.elements().removeClass("up down chosen faded")); mark(null); };
@@ -127,17 +124,16 @@
     event.preventDefault();
   });
 
-  // ---- threshold: hides edges here and in the picture that is printed
+  // ---- threshold: takes edges out here and in the picture that is printed
+  const edges = cy.edges();
   const sift = () => {
     const least = Number(by("threshold").value), slack = 1e-9 * data.strongest;
-    let kept = 0;
-    cy.batch(() => cy.edges().forEach((edge) => {
-      const keep = Math.abs(edge.data("strength")) >= least - slack;
-      kept += keep; edge.toggleClass("hidden", !keep);
-      document.querySelectorAll('.static-graph [data-edge="' + edge.id() + '"]').forEach((part) => part.classList.toggle("hidden", !keep));
-    }));
+    const kept = edges.filter((edge) => Math.abs(edge.data("strength")) >= least - slack);
+    cy.batch(() => { edges.difference(kept).remove(); kept.restore(); edges.removeClass("up down chosen faded"); });
+    edges.forEach((edge) => document.querySelectorAll('.static-graph [data-edge="' + edge.id() + '"]')
+      .forEach((part) => part.classList.toggle("hidden", edge.removed())));
     if (pinned) highlight(pinned);
-    by("shown").textContent = kept + " of " + data.edges.length + " edges" + (least > 0 ? ", from " + show(least) + (data.standardised ? " sd" : "") : "");
+    by("shown").textContent = kept.length + " of " + edges.length + " edges" + (least > 0 ? ", from " + show(least) + (data.standardised ? " sd" : "") : "");
   };
   by("threshold").addEventListener("input", sift);
 
