@@ -17,6 +17,8 @@ CHARACTER = 7.6
 PADDING = 22
 HEIGHT = 30
 MARGIN = 16
+WEIGHT = 54
+"""Width of the longest weight beside an edge, in pixels."""
 LONGEST = 28
 """Characters of a name that are drawn."""
 LABELLED = 40
@@ -73,7 +75,9 @@ def draw(graph: Graph) -> Drawing:
     placed = layered(graph.B, widths)
     half = np.array(widths) / 2
     corners = [np.column_stack([placed.x - half, placed.y]), np.column_stack([placed.x + half, placed.y])]
-    points = np.concatenate([*corners, *(line.points() for line in _lines(graph, placed, widths))])
+    lines = _lines(graph, placed, widths)
+    beside = [np.array([line.middle]) + [[-WEIGHT / 2, 0], [WEIGHT / 2, 0]] for line in lines]
+    points = np.concatenate([*corners, *(line.points() for line in lines), *beside])
     left, top = points.min(axis=0) - (MARGIN, MARGIN + HEIGHT / 2)
     width, height = points.max(axis=0) + (MARGIN, MARGIN + HEIGHT / 2) - (left, top)
     placement = Placement(placed.x - left, placed.y - top, placed.bow)
