@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from tools import equations
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- methods: written by `make docs` -->\n", "<!-- end of methods -->"
-COMMANDS = "docs/reference/commands.md"
 
 
 def methods_table() -> str:
@@ -95,22 +93,31 @@ def picture() -> str:
         return discover(example_paths(), "fedrcd-s").to_svg()
 
 
-def generated() -> dict[str, str]:
-    """Text of every generated file, by its path in the repository."""
-    return {
-        "docs/methods.md": methods_page(),
-        "docs/equations.md": equations.page(equations.collect()),
-        COMMANDS: commands_page(),
-        "docs/figures/hospitals.svg": re.sub(r"\s+>", ">", picture()),
-        "README.md": filled((ROOT / "README.md").read_text(encoding="utf-8")),
-    }
+def equations_page() -> str:
+    """Which code is which equation."""
+    return equations.page(equations.collect())
+
+
+def readme() -> str:
+    """The README with its table of methods renewed."""
+    return filled((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "docs/methods.md": methods_page,
+    "docs/equations.md": equations_page,
+    "docs/reference/commands.md": commands_page,
+    "docs/figures/hospitals.svg": picture,
+    "README.md": readme,
+}
+"""What writes each file that comes from the code, by its path in the repository."""
 
 
 def main() -> None:
     """Write all generated files."""
-    for name, text in generated().items():
+    for name, text in GENERATED.items():
         (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / name).write_text(text, encoding="utf-8")
+        (ROOT / name).write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def draw_svg(
     title = f"Causal graph of {len(graph.names)} variables with {len(drawing.lines)} edges"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" role="img" {styles}>',
+        f'height="{height:.0f}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" role="img"{" " * bool(styles)}{styles}>',
         f"<title>{title}</title>",
         "<defs>",
         *(_arrow_head(sign, colours[sign]) for sign in ("positive", "negative")),
