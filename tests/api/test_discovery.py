@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from fedrcd import Discovery, discover
 from fedrcd.api.discovery import TraceStep
 from fedrcd.data import random_model
-from fedrcd.errors import FileError
+from fedrcd.errors import ConfigError, FileError
 from fedrcd.methods.registry import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
@@ -98,8 +99,22 @@ def test_text_tells_the_notes():
     assert f"note: {doubtful.notes[0]}" in str(doubtful)
 
 
-def test_the_representation_holds_no_trace():
-    assert "margin" not in repr(found())
+def test_the_representation_is_one_line_about_what_was_found():
+    assert repr(chain()) == "<Discovery by hand: 3 variables, 3 edges, 10 rows, 1 sites; dose > pain > sleep>"
+
+
+def test_the_representation_of_many_variables_is_short():
+    names = tuple(f"x{k}" for k in range(200))
+    many = replace(chain(), names=names, order=names, B=np.zeros((200, 200)))
+    assert repr(many).endswith("; x0 > x1 > x2 > x3 > x4 > ... > x198 > x199>")
+
+
+def test_standardised_effects_are_free_of_units():
+    effects = replace(chain(), variances=(1.0, 4.0, 100.0)).standardised_effects()
+    assert effects.loc["pain", "dose"] == pytest.approx(2.0 * 1 / 2)
+    assert effects.loc["sleep", "pain"] == pytest.approx(-3.0 * 2 / 10)
+    with pytest.raises(ConfigError, match="variances of this discovery are not known"):
+        chain().standardised_effects()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -210,6 +225,10 @@ def test_a_discovery_that_lacks_something_is_refused(name):
         pytest.param({"B": "zero"}, id="effects that are no numbers"),
         pytest.param({"order": ["age", "age", "dose", "sleep", "score"]}, id="an order that repeats"),
         pytest.param({"order": ["age"]}, id="an order that lacks variables"),
+        pytest.param({"standardised_order": ["age"]}, id="an order of standardised data that lacks variables"),
+        pytest.param({"variances": [1.0]}, id="variances of other variables"),
+        pytest.param({"variances": [1.0, -1.0, 1.0, 1.0, 1.0]}, id="negative variances"),
+        pytest.param({"holdings": [{"site": "a"}]}, id="a holding without rows"),
     ],
 )
 def test_a_discovery_that_contradicts_itself_is_refused(change):

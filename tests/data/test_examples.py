@@ -91,7 +91,8 @@ def test_local_units_change_three_columns_of_one_hospital_and_nothing_else(tmp_p
     write_examples(tmp_path / "common")
     write_examples(tmp_path / "local", local_units=True)
     ratios = {
-        name: read_table(tmp_path / "common" / f"{name}.csv").values / read_table(tmp_path / "local" / f"{name}.csv").values
+        name: read_table(tmp_path / "common" / f"{name}.csv").values
+        / read_table(tmp_path / "local" / f"{name}.csv").values
         for name in ("hospital_a", "hospital_c")
     }
     assert (ratios["hospital_a"] == 1).all()
@@ -137,7 +138,9 @@ def test_the_cells_of_sachs_are_all_there_and_change_where_a_condition_ends():
 
 
 def test_the_inhibited_proteins_of_sachs_are_where_they_should_be():
-    means = {table.site: dict(zip(table.names, np.log(table.values).mean(axis=0), strict=True)) for table in sachs_tables()}
+    means = {
+        table.site: dict(zip(table.names, np.log(table.values).mean(axis=0), strict=True)) for table in sachs_tables()
+    }
     assert min(means, key=lambda site: means[site]["PIP2"]) == "cd3cd28_psitect"  # which inhibits PIP2
     assert min(means, key=lambda site: means[site]["Erk"]) == "cd3cd28_u0126"  # which inhibits Mek, its cause
 

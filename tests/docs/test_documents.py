@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
 from tools import equations, generate_docs
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
-    r"(?P<mark><!-- run by (?P<elsewhere>\S+) -->\n)?^```(?P<kind>\w*)\n(?P<code>.*?)^```$(?:\n+(?:prints:?\n+)?```text\n(?P<printed>.*?)^```$)?",
+    r"(?:<!-- run by (?P<elsewhere>\S+) -->\n)?^```(?P<kind>\w*)\n(?P<code>.*?)^```$"
+    r"(?:\n+(?:prints:?\n+)?```text\n(?P<printed>.*?)^```$)?",
     re.DOTALL | re.MULTILINE,
 )
 RUN = {"python", "sh"}
@@ -84,7 +84,9 @@ def test_code_in_documents_runs_and_prints_what_they_say(path, warm, tmp_path):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_every_block_is_run_or_cannot_be(path):
     for block in blocks_of(path):
-        assert block.kind in {*RUN, *SHOWN}, f"a block of kind {block.kind!r}: use python or sh, or text for what is shown"
+        assert block.kind in {*RUN, *SHOWN}, (
+            f"a block of kind {block.kind!r}: use python or sh, or text for what is shown"
+        )
         if block.elsewhere is not None:
             assert (ROOT / block.elsewhere).is_file(), f"run by {block.elsewhere}, which is not there"
 
@@ -120,7 +122,9 @@ def test_every_equation_of_the_paper_is_somewhere_in_the_code_and_no_other_is():
 
 
 def test_tags_in_comments_belong_to_the_function_around_them(tmp_path):
-    (tmp_path / "one.py").write_text('"""M [P, Sec. 2]."""\n\n\ndef f():\n    """F."""\n    return 1  # [P, Eqs. a, b]\n')
+    (tmp_path / "one.py").write_text(
+        '"""M [P, Sec. 2]."""\n\n\ndef f():\n    """F."""\n    return 1  # [P, Eqs. a, b]\n'
+    )
     assert equations.collect(tmp_path) == [
         ("Section 2", "one", "", "M."),
         ("Eq. a", "one", "f", "F."),
@@ -152,7 +156,7 @@ def clone(tmp_path_factory):
 
 
 def _only_tracked():
-    """For `copytree`: leave out whatever git does not know or ignores, so that changes count before they are committed."""
+    """For `copytree`: leave out whatever git ignores, so that changes count before they are committed."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -1,7 +1,7 @@
 """A Python that has everything imported already and forks for each block of code or command, to save their start-up.
 
-``python warm.py SOCKET`` serves; ``python warm.py SOCKET code|command ARGUMENT...`` has something run: a file of Python, or
-the `fedrcd` command. What runs gets the streams, the folder and the exit code of who asked.
+``python warm.py SOCKET`` serves; ``python warm.py SOCKET code|command ARGUMENT...`` has something run: a file of
+Python, or the `fedrcd` command. What runs gets the streams, the folder and the exit code of who asked.
 """
 
 import json
@@ -27,7 +27,7 @@ def serve(address):
 
     matplotlib.use("Agg")
     import matplotlib.pyplot
-    import pandas
+    import pandas  # noqa: F401
     import sklearn.linear_model  # noqa: F401
 
     import fedrcd.api.comparison

@@ -44,7 +44,7 @@ def test_a_figure_shows_every_name_and_weight(tmp_path):
 
     ax = results.chain().plot()
     texts = {text.get_text() for text in ax.texts}
-    assert {"dose", "pain", "sleep", "−3", "2", "0.5"} == texts
+    assert {"dose", "pain", "sleep", "\N{MINUS SIGN}3", "2", "0.5"} == texts
     ax.figure.savefig(tmp_path / "figure.pdf")
     assert (tmp_path / "figure.pdf").stat().st_size > 1000
     plt.close(ax.figure)

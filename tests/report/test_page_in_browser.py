@@ -1,6 +1,7 @@
 """The page as its readers have it: in Chromium, without network."""
 
 import csv
+import itertools
 import statistics
 import time
 
@@ -168,7 +169,9 @@ def test_the_table_sorts_by_every_column(open_page):
     assert causes == sorted(causes)
     page.locator("#edge-table th button", has_text="Weight").click()
     weights = [abs(edge.weight) for edge in results.hospitals().edges()]
-    shown = page.locator("#edge-table tbody tr td:nth-child(3)").evaluate_all("cells => cells.map(c => c.dataset.value)")
+    shown = page.locator("#edge-table tbody tr td:nth-child(3)").evaluate_all(
+        "cells => cells.map(c => c.dataset.value)"
+    )
     assert [abs(float(value)) for value in shown] == weights
     assert page.locator("#edge-table th[aria-sort=descending]").inner_text().startswith("Weight")
 
@@ -209,12 +212,14 @@ def test_every_control_has_a_name_for_screen_readers(open_page):
     page = open_page("compared")
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
-    controls = [one for one in tree if one.get("role", {}).get("value") in {"button", "slider", "searchbox", "combobox"}]
+    controls = [
+        one for one in tree if one.get("role", {}).get("value") in {"button", "slider", "searchbox", "combobox"}
+    ]
     assert len(controls) > 15
     assert [one["role"]["value"] for one in controls if not one["name"]["value"]] == []
     levels = page.locator("h1, h2, h3").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
     assert levels[0] == 1
-    assert max(later - earlier for earlier, later in zip(levels, levels[1:], strict=False)) == 1
+    assert max(later - earlier for earlier, later in itertools.pairwise(levels)) == 1
 
 
 CONTRAST = """names => {

@@ -183,7 +183,7 @@ def _embed(
 
 
 @contextmanager
-def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
+def _told(progress: Progress | Literal[True, False] | None) -> Iterator[Progress | None]:
     """What a transport calls after each answer, from what the user said."""
     if not isinstance(progress, bool):
         yield progress

@@ -37,7 +37,7 @@ class TraceStep:
     scores: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Discovery:
     """A causal order over named variables, with effects along it.
 
@@ -87,12 +87,12 @@ class Discovery:
     variance_agreement: float
     chosen: str = ""
     start: tuple[str, ...] = ()
-    trace: tuple[TraceStep, ...] = field(repr=False, default=())
+    trace: tuple[TraceStep, ...] = ()
     notes: tuple[str, ...] = ()
     variances: tuple[float, ...] = ()
     standardised_order: tuple[str, ...] = ()
-    holdings: tuple[Holding, ...] = field(repr=False, default=())
-    versions: dict[str, str] = field(repr=False, default_factory=dict)
+    holdings: tuple[Holding, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -187,7 +187,9 @@ class Discovery:
                 raise FileError(f"it holds {name!r}, which this version of fedrcd does not know; upgrade fedrcd")
         try:
             content.setdefault("holdings", ())  # which older versions did not write
-            records = {name: tuple(make(**one) for one in content.pop(name)) for name, make in _RECORDS.items()}
+            records: dict[str, Any] = {
+                name: tuple(make(**one) for one in content.pop(name)) for name, make in _RECORDS.items()
+            }
             B = np.array(content.pop("B"), dtype=float)
             content |= {name: tuple(map(str, content[name])) for name in ("names", "order", "start", "notes")}
             content |= {name: tuple(content[name]) for name in ("variances", "standardised_order") if name in content}
@@ -213,6 +215,11 @@ class Discovery:
         from fedrcd.report.summary import summary_html
 
         return summary_html(self)
+
+    def __repr__(self) -> str:
+        shown = " > ".join(self.order if len(self.order) <= 10 else (*self.order[:5], "...", *self.order[-2:]))
+        size = f"{len(self.names)} variables, {np.count_nonzero(self.B)} edges, {self.rows} rows, {self.sites} sites"
+        return f"<Discovery by {self.method}: {size}; {shown}>"
 
     def __str__(self) -> str:
         edges = self.edges()
@@ -244,7 +251,7 @@ def _require_format(content: object) -> None:
     family, _, number = str(said).partition("/")
     if family == FORMAT.partition("/")[0] and number.isdecimal():
         raise FileError(
-            f"a discovery of format {said}, written by a newer version of fedrcd; this one reads {FORMAT}: upgrade fedrcd"
+            f"a discovery of format {said}, written by a newer version of fedrcd; upgrade fedrcd, which reads {FORMAT}"
         )
     raise FileError(f"not a discovery of format {FORMAT}: fedrcd discover --out FILE.json writes one")
 

@@ -1,8 +1,8 @@
 """Where the variables of an acyclic graph stand in a picture: causes above effects, few crossings.
 
-The usual four steps of Sugiyama, Tagawa and Toda (1981): every variable stands one layer below the lowest of its causes;
-an edge over several layers passes through a place in each of them; places are sorted within layers by the means of their
-neighbours; last they are moved as near to their neighbours as their widths allow.
+The usual four steps of Sugiyama, Tagawa and Toda (1981): every variable stands one layer below the lowest of its
+causes; an edge over several layers passes through a place in each of them; places are sorted within layers by the means
+of their neighbours; last they are moved as near to their neighbours as their widths allow.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def layered(B: Matrix, widths: Sequence[float] | Vector, *, gap: float = 26.0, l
     rows = _fewest_crossings(places)
     x = _spread(places, rows, gap)
     p = len(B)
-    y = places.layer * layer_height
-    return Placement(x[:p], y[:p].astype(np.float64), _bows(places, x, y, p))
+    y: Vector = places.layer.astype(np.float64) * layer_height
+    return Placement(x[:p], y[:p], _bows(places, x, y, p))
 
 
 def depths(edges: BoolMatrix) -> IntVector:
@@ -181,7 +181,8 @@ def _spread(places: _Places, rows: Sequence[IntVector], gap: float) -> Vector:
             wanted = _mean_neighbour(places, x, row, down=down)
             x[row] = isotonic_regression(wanted - offset).x + offset
     of_variables = x[places.is_variable]
-    return x - (of_variables.min() + of_variables.max()) / 2
+    centre: float = (of_variables.min() + of_variables.max()) / 2
+    return x - centre
 
 
 def _bows(places: _Places, x: Vector, y: Vector, p: int) -> Matrix:

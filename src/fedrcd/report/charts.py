@@ -56,7 +56,7 @@ def heat_map(totals: Matrix, shown: Matrix, names: Sequence[str]) -> str:
 def _named_cells(totals: Matrix, shares: Matrix, names: Sequence[str], margin: int, cell: int) -> list[str]:
     """A square per total effect, which tells it when pointed at."""
     return [
-        f'<rect class="{"positive" if totals[i, j] > 0 else "negative"}" x="{margin + cell * j}" y="{margin + cell * i}" '
+        f'<rect class="{_sign(totals[i, j])}" x="{margin + cell * j}" y="{margin + cell * i}" '
         f'width="{cell - 1}" height="{cell - 1}" fill-opacity="{0.12 + 0.88 * shares[i, j]:.2f}">'
         f"<title>{escape(f'{names[j]} → {names[i]}: {number(totals[i, j])}')}</title></rect>"
         for i, j in np.argwhere(totals).tolist()
@@ -67,13 +67,17 @@ def _cells(totals: Matrix, shares: Matrix, margin: int) -> list[str]:
     """All squares of one sign and shade as one path: thousands of elements would make a page slow."""
     paths: dict[tuple[str, int], list[str]] = {}
     for i, j in np.argwhere(totals).tolist():
-        shade = "positive" if totals[i, j] > 0 else "negative", int(np.ceil(shares[i, j] * SHADES))
+        shade = _sign(totals[i, j]), int(np.ceil(shares[i, j] * SHADES))
         corner = f"M{margin + SMALL_CELL * j} {margin + SMALL_CELL * i}"
         paths.setdefault(shade, []).append(f"{corner}h{SMALL_CELL - 1}v{SMALL_CELL - 1}h-{SMALL_CELL - 1}z")
     return [
         f'<path class="{sign}" fill-opacity="{0.12 + 0.88 * shade / SHADES:.2f}" d="{"".join(squares)}"/>'
         for (sign, shade), squares in paths.items()
     ]
+
+
+def _sign(value: float) -> str:
+    return "positive" if value > 0 else "negative"
 
 
 def variance_ladder(variances: Sequence[float], names: Sequence[str]) -> str:
@@ -123,7 +127,11 @@ def order_chart(columns: Sequence[tuple[str, Sequence[str]]]) -> str:
     column = max(0.62 * size * names, 7.6 * titles) + 16
     step = column + LINES
     parts = [
-        _open(step * len(columns) - LINES, 34 + row * p, "Orders side by side: " + ", ".join(title for title, _ in columns))
+        _open(
+            step * len(columns) - LINES,
+            34 + row * p,
+            "Orders side by side: " + ", ".join(title for title, _ in columns),
+        )
     ]
     for k, (title, order) in enumerate(columns):
         middle = k * step + column / 2
@@ -134,8 +142,9 @@ def order_chart(columns: Sequence[tuple[str, Sequence[str]]]) -> str:
     for k, ((_, before), (_, after)) in enumerate(pairwise(columns), 1):
         was = {name: i for i, name in enumerate(before)}
         for i, name in enumerate(after):
+            moved = "still" if was[name] == i else "moved"
             parts.append(
-                f'<line class="{"still" if was[name] == i else "moved"}" x1="{k * step - LINES:.0f}" x2="{k * step:.0f}" '
+                f'<line class="{moved}" x1="{k * step - LINES:.0f}" x2="{k * step:.0f}" '
                 f'y1="{34 + row * was[name]}" y2="{34 + row * i}"/>'
             )
     return "".join([*parts, "</svg>"])

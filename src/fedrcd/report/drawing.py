@@ -43,7 +43,8 @@ class Line(NamedTuple):
         """Points along the curve, shape (count, 2)."""
         t = np.linspace(0.0, 1.0, count)[:, np.newaxis]
         shares = np.hstack([(1 - t) ** 2, 2 * t * (1 - t), t**2])
-        return shares @ np.array([self.start, self.control, self.end])
+        points: Matrix = shares @ np.array([self.start, self.control, self.end])
+        return points
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -76,10 +77,12 @@ def draw(graph: Graph) -> Drawing:
     half = np.array(widths) / 2
     corners = [np.column_stack([placed.x - half, placed.y]), np.column_stack([placed.x + half, placed.y])]
     lines = _lines(graph, placed, widths)
-    beside = [np.array([line.middle]) + [[-WEIGHT / 2, 0], [WEIGHT / 2, 0]] for line in lines]
+    aside = np.array([[-WEIGHT / 2, 0], [WEIGHT / 2, 0]])
+    beside = [np.array(line.middle) + aside for line in lines]
     points = np.concatenate([*corners, *(line.points() for line in lines), *beside])
-    left, top = points.min(axis=0) - (MARGIN, MARGIN + HEIGHT / 2)
-    width, height = points.max(axis=0) + (MARGIN, MARGIN + HEIGHT / 2) - (left, top)
+    space = np.array([MARGIN, MARGIN + HEIGHT / 2])
+    left, top = points.min(axis=0) - space
+    width, height = points.max(axis=0) + space - (left, top)
     placement = Placement(placed.x - left, placed.y - top, placed.bow)
     return Drawing(labels, widths, placement, _lines(graph, placement, widths), (float(width), float(height)))
 
@@ -112,9 +115,11 @@ def draw_svg(
     drawing = draw(graph)
     width, height = drawing.size
     title = f"Causal graph of {len(graph.names)} variables with {len(drawing.lines)} edges"
+    styles = f" {styles}" if styles else ""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" role="img"{" " * bool(styles)}{styles}>',
+        f'height="{height:.0f}" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13" '
+        f'role="img"{styles}>',
         f"<title>{title}</title>",
         "<defs>",
         *(_arrow_head(sign, colours[sign]) for sign in ("positive", "negative")),
@@ -146,7 +151,11 @@ def _at_border(
     share = min(
         (width / 2 + space) / abs(dx) if dx else float("inf"), (HEIGHT / 2 + space) / abs(dy) if dy else float("inf")
     )
-    return (float(centre[0] + dx * share), float(centre[1] + dy * share)) if share < 1 else (float(centre[0]), float(centre[1]))
+    return (
+        (float(centre[0] + dx * share), float(centre[1] + dy * share))
+        if share < 1
+        else (float(centre[0]), float(centre[1]))
+    )
 
 
 def _arrow_head(sign: str, colour: str) -> str:

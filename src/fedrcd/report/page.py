@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version as installed_version
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from fedrcd import __version__
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.comparison import Changes, EdgeChange
 from fedrcd.graphs.dag import total_effects
@@ -65,7 +65,7 @@ def write_page(
     drawing = draw(result)
     edges = _edges(result, drawing, confidence, before.changes if before else None)
     shown = [edge for edge in edges if edge["weight"] is not None]
-    return _template().render(
+    page: str = _template().render(
         result=result,
         title=_title(result, before),
         lead=" → ".join(result.order) if len(result.order) <= 12 else f"{len(result.order)} variables in causal order",
@@ -87,9 +87,10 @@ def write_page(
         **_sites(result),
         settings=_settings(result, state_id),
         data=_json(result, drawing, edges),
-        version=__version__,
+        version=installed_version("fedrcd"),
         written=(written or datetime.date.today()).isoformat(),
     )
+    return page
 
 
 @cache
@@ -231,8 +232,8 @@ def _totals(result: Result) -> dict[str, Any]:
 def _scale(result: Result) -> dict[str, Any]:
     """Whether the order is that of the variances, in words and charts."""
     words = (
-        f"The order and a plain sort by variance place {result.variance_agreement:.0%} of the pairs alike; an order that "
-        "ignores scale gives about half by accident. "
+        f"The order and a plain sort by variance place {result.variance_agreement:.0%} of the pairs alike; an order "
+        "that ignores scale gives about half by accident. "
     )
     if not result.standardised_order:
         words += "Whether the order survives standardising was not checked: discover(..., check_scale=True) does."
@@ -319,7 +320,7 @@ def _before_after(result: Result, before: Before | None) -> Any:
     return _markup(order_chart([(title, [name for name in order if name in common]) for title, order in columns]))
 
 
-def _json(result: Result, drawing: Drawing, edges: list[Mapping[str, Any]]) -> Any:
+def _json(result: Result, drawing: Drawing, edges: Sequence[Mapping[str, Any]]) -> Any:
     """What the script of the page needs; no text in it can end the script."""
     nodes = [
         {
@@ -335,7 +336,9 @@ def _json(result: Result, drawing: Drawing, edges: list[Mapping[str, Any]]) -> A
     lines = []
     for edge in edges:
         cause, effect = edge["ends"]
-        kept = {key: edge[key] for key in ("id", "weight", "strength", "width", "confidence", "bow", "before", "change")}
+        kept = {
+            key: edge[key] for key in ("id", "weight", "strength", "width", "confidence", "bow", "before", "change")
+        }
         lines.append(kept | {"cause": cause, "effect": effect, "from": f"n{cause}", "to": f"n{effect}"})
     order = order_indices(result)
     totals = total_effects(result.B)[np.ix_(order, order)] if len(result.names) > NAMED else None

@@ -58,13 +58,12 @@ class Patience:
                 return
             if in_notebook():
                 self._bar = _NotebookBar()
+                self._bar.update(self.text, self.share)
             elif console.is_terminal:
-                self._bar = _TerminalBar(console)
+                self._bar = _TerminalBar(console, self.text, self.share)
             else:
                 console.print(self.text, markup=False, highlight=False)
                 self._timer = self._wait(REPEAT)
-                return
-            self._bar.update(self.text, self.share)
 
 
 @contextmanager
@@ -94,14 +93,13 @@ class _Bar(Protocol):
 class _TerminalBar:
     """A line that keeps changing; the bar pulses while it is not known how much is done."""
 
-    def __init__(self, console: Any) -> None:
+    def __init__(self, console: Any, text: str, share: float | None) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        text = TextColumn("{task.description}", markup=False)
-        self._progress = Progress(
-            SpinnerColumn(), text, BarColumn(), TimeElapsedColumn(), console=console, transient=True
-        )
+        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
+        self._progress = Progress(*columns, console=console, transient=True)
         self._task = self._progress.add_task("", total=None)
+        self.update(text, share)
         self._progress.start()
 
     def update(self, text: str, share: float | None) -> None:
@@ -115,10 +113,11 @@ class _NotebookBar:
     """A bar in the output of the running cell, which needs no widgets; taken away in the end."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display
+        import IPython.display
 
-        self._html = HTML
-        self._handle = display(HTML(""), display_id=True)
+        notebook: Any = IPython.display  # which has no types
+        self._html = notebook.HTML
+        self._handle = notebook.display(self._html(""), display_id=True)
 
     def update(self, text: str, share: float | None) -> None:
         value = "" if share is None else f' value="{share:.3f}"'

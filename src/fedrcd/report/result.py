@@ -73,4 +73,4 @@ def relative(values: Matrix) -> Matrix:
 
 def number(value: float) -> str:
     """Three significant digits with a true minus sign."""
-    return f"{value:.3g}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")

@@ -55,5 +55,7 @@ EXAMPLES = {
         "--within standardise",
     ),
     "sachs": Example("proteins in human cells under nine conditions, a site each", write_sachs, "--within standardise"),
-    "vertical": Example("a clinic, a laboratory and an insurer with different columns of the same patients", write_vertical),
+    "vertical": Example(
+        "a clinic, a laboratory and an insurer with different columns of the same patients", write_vertical
+    ),
 }

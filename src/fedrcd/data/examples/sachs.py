@@ -1,10 +1,10 @@
 """Proteins in single human T cells, measured under nine conditions: each condition is a site.
 
-Source: K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger and G. P. Nolan, Causal protein-signaling networks derived from
-multiparameter single-cell data, Science 308 (2005) 523-529, supporting material. The authors attached no licence to the
-measurements; they have been passed on freely, by the bnlearn repository among others, for teaching and comparison, and
-are passed on here unchanged for the same purpose. Whoever uses them should cite the article. They are not covered by the
-licence of this package.
+Source: K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger and G. P. Nolan, Causal protein-signaling networks derived
+from multiparameter single-cell data, Science 308 (2005) 523-529, supporting material. The authors attached no licence
+to the measurements; they have been passed on freely, by the bnlearn repository among others, for teaching and
+comparison, and are passed on here unchanged for the same purpose. Whoever uses them should cite the article. They are
+not covered by the licence of this package.
 
 What the true graph is, is disputed. `sachs_truths` has the two graphs that most comparisons use, which contradict each
 other in the direction between PIP3 and Plcg and differ in four more edges.
@@ -34,7 +34,8 @@ CELLS = {
     "pma": 913,
     "b2camp": 707,
 }
-"""Conditions in the order of the file, named after the reagents, and their numbers of cells; the first is observational."""
+"""Conditions in the order of the file, named after the reagents, and their numbers of cells; the first is without
+intervention."""
 
 SHARED_EDGES = (
     "Erk Akt, PKA Akt, Mek Erk, PKA Erk, PKA Jnk, PKC Jnk, PKA Mek, PKC Mek, Raf Mek, PKA P38, PKC P38, PIP3 PIP2, "
@@ -44,8 +45,8 @@ TRUTHS = {
     "bnlearn": f"{SHARED_EDGES}, Plcg PIP3",
     "consensus": f"{SHARED_EDGES}, PIP3 Plcg, PIP2 PKC, PIP3 Akt, Plcg PKC",
 }
-"""Cause and effect of each edge: 17 of the network in the bnlearn repository; 20 of the article's Figure 2, what biologists
-of the time agreed on."""
+"""Cause and effect of each edge: 17 of the network in the bnlearn repository; 20 of the article's Figure 2, what
+biologists of the time agreed on."""
 
 
 def sachs_tables() -> tuple[Table, ...]:
