@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference demo demo-federation test check test-reference test-slow test-pythons fmt verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser demo demo-federation test check test-reference test-slow test-pythons docs docs-serve figures fmt verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -32,15 +32,26 @@ setup-reference: .venv-reference/ready ## make .venv-reference with lingam and C
 .venv-reference/ready: requirements/reference.txt pyproject.toml
 	$(call environment,.venv-reference,$(REFERENCE_PYTHON),$<)
 
+# The report is tested in a real browser. Only root can install one; without it these tests say so and are skipped.
+browser: ## install Chromium from the packages of Debian or Ubuntu, to test the report
+	@if command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing Chromium to test the report ..."; \
+	  { apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core || \
+	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }; } >/dev/null 2>&1 \
+	    || echo "Chromium could not be installed: tests of the report in a browser will be skipped"; \
+	else echo "no Chromium here: tests of the report in a browser will be skipped; sudo apt-get install chromium"; fi
+
 demo: setup ## find the causal order behind three hospitals' tables, without pooling their rows
 	@echo "three hospitals, one causal order, no row leaves its table:"
 	.venv/bin/fedrcd example hospitals --out demo
-	.venv/bin/fedrcd discover demo/hospital_a.csv demo/hospital_b.csv demo/hospital_c.csv --out demo/result.json
+	.venv/bin/fedrcd discover demo/hospital_a.csv demo/hospital_b.csv demo/hospital_c.csv --out demo/result.json --report demo/report.html
+	@echo "open demo/report.html in a browser"
 
 demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
 	@.venv/bin/python -m fedrcd.experiments.demo_federation
 
-test: setup check ## set up, check and test everything (what CI runs)
+test: setup check browser ## set up, check and test everything (what CI runs)
 	@echo "running the tests ..."
 	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
 	@$(MAKE) --no-print-directory test-reference test-pythons
@@ -72,6 +83,17 @@ test-pythons: setup ## run core tests on every supported interpreter that is her
 	done
 .venv-%/ready: requirements/test.txt pyproject.toml
 	$(call environment,.venv-$*,$(OTHER),$<)
+
+docs: setup ## build the documentation in site/, and what of it comes from the code
+	@.venv/bin/python -m tools.generate_docs
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet --clean
+	@echo "built: site/index.html"
+
+docs-serve: setup ## show the documentation while it is written
+	@.venv/bin/mkdocs serve
+
+figures: setup browser ## photograph the report for the README
+	@.venv/bin/python -m tools.screenshots
 
 fmt: setup ## format the code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix --quiet .
@@ -111,4 +133,4 @@ lock: ## renew the pinned dependencies; needs uv
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
 
 clean: ## remove environments and caches
-	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation site build

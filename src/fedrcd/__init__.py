@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fedrcd.api.bootstrap_result import Bootstrap as Bootstrap
     from fedrcd.api.checks import Checks as Checks
     from fedrcd.api.checks import check as check
+    from fedrcd.api.comparison import Comparison as Comparison
+    from fedrcd.api.comparison import compare as compare
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
@@ -29,6 +31,8 @@ _HOMES = {
     "Knowledge": "fedrcd.graphs.knowledge",
     "bootstrap": "fedrcd.api.bootstrap",
     "check": "fedrcd.api.checks",
+    "Comparison": "fedrcd.api.comparison",
+    "compare": "fedrcd.api.comparison",
     "discover": "fedrcd.api.discover",
     "make_dot": "fedrcd.lingam.utils",
     "make_prior_knowledge": "fedrcd.lingam.utils",
@@ -41,6 +45,7 @@ _NAMES = {"Table": "LabelledTable"}
 __all__ = [
     "Bootstrap",
     "Checks",
+    "Comparison",
     "Discovery",
     "FedLiNGAM",
     "Knowledge",
@@ -48,6 +53,7 @@ __all__ = [
     "__version__",
     "bootstrap",
     "check",
+    "compare",
     "discover",
     "make_dot",
     "make_prior_knowledge",

@@ -195,3 +195,35 @@ def test_tables_are_left_alone():
 def test_integer_columns_are_numbers():
     counts = pd.DataFrame(np.random.default_rng(0).poisson(1, (500, 3)), columns=list("abc"))
     assert discover(counts, "fedrcd-x").order == discover(counts.astype(float), "fedrcd-x").order
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_expected_answers_are_those_that_come(method):
+    seen = []
+    tables = frames()[:1] if METHODS[method].one_table else frames()
+    discover(tables, method, progress=lambda traffic: seen.append((traffic.answers, traffic.share)))
+    assert seen[-1] == (len(seen), 1.0)
+
+
+def test_a_discovery_tells_who_holds_what_and_the_spread_of_the_variables():
+    found = discover(frames(), "fedrcd-ni")
+    assert [holding.rows for holding in found.holdings] == [len(frame) for frame in frames()]
+    np.testing.assert_allclose(found.variances, pd.concat(frames()).var(ddof=0)[list(found.names)])
+    assert set(found.versions) >= {"fedrcd", "python", "numpy"}
+
+
+@pytest.mark.parametrize("method", ["fedrcd-x", "fedrcd-t", "hc"])
+def test_the_order_of_standardised_data_is_that_of_a_run_on_them(method):
+    whole = pd.concat(frames())
+    found = discover(whole, method, check_scale=True)
+    assert found.standardised_order == discover(whole / whole.std(ddof=0), method).order
+
+
+def test_the_order_of_standardised_data_is_known_for_free_only_of_scale_free_methods():
+    assert discover(frames(), "fedrcd-x").standardised_order == ()
+    scale_free = discover(frames(), "fedrcd-s")
+    assert scale_free.standardised_order == scale_free.order
+
+
+def test_progress_can_be_asked_for_with_true():
+    assert discover(frames(), "fedrcd-ni", progress=True).order == discover(frames(), "fedrcd-ni").order

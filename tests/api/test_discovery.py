@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from fedrcd import Discovery, discover
 from fedrcd.api.discovery import TraceStep
 from fedrcd.data import random_model
-from fedrcd.errors import FileError
+from fedrcd.errors import ConfigError, FileError
 from fedrcd.methods.registry import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
@@ -98,8 +99,22 @@ def test_text_tells_the_notes():
     assert f"note: {doubtful.notes[0]}" in str(doubtful)
 
 
-def test_the_representation_holds_no_trace():
-    assert "margin" not in repr(found())
+def test_the_representation_is_one_line_about_what_was_found():
+    assert repr(chain()) == "<Discovery by hand: 3 variables, 3 edges, 10 rows, 1 sites; dose > pain > sleep>"
+
+
+def test_the_representation_of_many_variables_is_short():
+    names = tuple(f"x{k}" for k in range(200))
+    many = replace(chain(), names=names, order=names, B=np.zeros((200, 200)))
+    assert repr(many).endswith("; x0 > x1 > x2 > x3 > x4 > ... > x198 > x199>")
+
+
+def test_standardised_effects_are_free_of_units():
+    effects = replace(chain(), variances=(1.0, 4.0, 100.0)).standardised_effects()
+    assert effects.loc["pain", "dose"] == pytest.approx(2.0 * 1 / 2)
+    assert effects.loc["sleep", "pain"] == pytest.approx(-3.0 * 2 / 10)
+    with pytest.raises(ConfigError, match="variances of this discovery are not known"):
+        chain().standardised_effects()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -161,11 +176,32 @@ def test_a_broken_file_is_told(tmp_path):
         Discovery.from_json(path)
 
 
-@pytest.mark.parametrize("version", ["fedrcd-discovery/2", "something", None])
-def test_another_version_is_refused(version):
+@pytest.mark.parametrize("version", ["something", "fedrcd-ledger/1", None])
+def test_another_format_is_refused(version):
     content = json.loads(found().to_json()) | {"format": version}
-    with pytest.raises(FileError, match="another version"):
+    with pytest.raises(FileError, match="not a discovery of format fedrcd-discovery/1"):
         Discovery.from_json(json.dumps(content))
+
+
+def test_a_file_of_a_newer_version_is_told_with_its_name_and_what_to_do(tmp_path):
+    path = tmp_path / "tomorrow.json"
+    path.write_text(json.dumps(json.loads(found().to_json()) | {"format": "fedrcd-discovery/2"}))
+    with pytest.raises(FileError, match=r"tomorrow\.json: .*fedrcd-discovery/2.*newer version.*upgrade"):
+        Discovery.from_json(path)
+
+
+def test_a_field_of_a_newer_version_is_named():
+    content = json.loads(found().to_json()) | {"moods": []}
+    with pytest.raises(FileError, match="'moods', which this version of fedrcd does not know"):
+        Discovery.from_json(json.dumps(content))
+
+
+def test_a_file_of_an_older_version_is_read():
+    content = json.loads(found().to_json())
+    for name in ("variances", "standardised_order", "holdings", "versions"):
+        del content[name]
+    old = Discovery.from_json(json.dumps(content))
+    assert (old.order, old.variances, old.holdings, old.versions) == (found().order, (), (), {})
 
 
 def test_something_else_than_a_discovery_is_refused(tmp_path):
@@ -189,6 +225,10 @@ def test_a_discovery_that_lacks_something_is_refused(name):
         pytest.param({"B": "zero"}, id="effects that are no numbers"),
         pytest.param({"order": ["age", "age", "dose", "sleep", "score"]}, id="an order that repeats"),
         pytest.param({"order": ["age"]}, id="an order that lacks variables"),
+        pytest.param({"standardised_order": ["age"]}, id="an order of standardised data that lacks variables"),
+        pytest.param({"variances": [1.0]}, id="variances of other variables"),
+        pytest.param({"variances": [1.0, -1.0, 1.0, 1.0, 1.0]}, id="negative variances"),
+        pytest.param({"holdings": [{"site": "a"}]}, id="a holding without rows"),
     ],
 )
 def test_a_discovery_that_contradicts_itself_is_refused(change):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fedrcd.api.discovery import Discovery, name_steps
-from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered, variance_agreement
+from fedrcd.api.describe import describe
+from fedrcd.api.discovery import Discovery
+from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
 from fedrcd.data.federation import Federation
 from fedrcd.federation.conduct import choose_method
 from fedrcd.federation.messages import cohort_layout
@@ -30,19 +31,15 @@ def discovery_of(outcome: Outcome, federation: Federation) -> Discovery:
         *clipped(Clipped(*outcome.clipped) if outcome.clipped else None, ARITHMETIC[outcome.arithmetic]),
         *scattered(card, cohort_layout(federation, outcome.sites), fills_gaps=False),
     ]
-    return Discovery(
-        names=variables,
-        order=tuple(variables[i] for i in estimate.order),
-        B=estimate.B,
-        method=outcome.method,
-        chosen=outcome.chosen,
-        options=dict(outcome.options),
-        rows=estimate.marginals.rows,
+    return describe(
+        estimate,
+        card,
+        variables,
+        dict(outcome.options),
         sites=len(outcome.sites),
         rounds=outcome.rounds,
         bytes_sent=outcome.bytes_sent,
-        variance_agreement=variance_agreement(estimate),
-        start=tuple(variables[i] for i in estimate.start),
-        trace=name_steps(estimate.steps, variables),
-        notes=(*outcome.warnings, *map(str, notes)),
+        chosen=outcome.chosen,
+        notes=(*outcome.warnings, *notes),
+        holdings=[one for one in federation.layout().holdings if one.site in outcome.sites],
     )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from fedrcd.api.discovery import Discovery, name_steps
-from fedrcd.api.notes import notes_on, require_coverage, variance_agreement
+from fedrcd.api.describe import describe
+from fedrcd.api.discovery import Discovery
+from fedrcd.api.notes import notes_on, require_coverage
 from fedrcd.data.align import align_tables
 from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.data.labelled import LabelledTable, open_tables
@@ -22,13 +24,15 @@ from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
 from fedrcd.methods.skeleton import Estimate, Parts
-from fedrcd.methods.standard_errors import effect_errors
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
+from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
+from fedrcd.report.patience import patience
+from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
-from fedrcd.typing import Matrix
+from fedrcd.typing import IntVector, Matrix
 
 Progress = Callable[[Traffic], None]
 BY_BOOTSTRAP = "bootstrap"
@@ -50,7 +54,8 @@ def discover(
     trim: float | None = None,
     arithmetic: Literal["float", "exact", "compact"] = "float",
     stack: bool = False,
-    progress: Progress | None = None,
+    check_scale: bool = False,
+    progress: Progress | bool | None = None,
     knowledge: KnowledgeLike | None = None,
     **options: Any,
 ) -> Discovery:
@@ -83,8 +88,12 @@ def discover(
         the bit however rows are split.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
-    progress : callable, optional
-        Called with the traffic so far after each site's answer.
+    check_scale : bool
+        Find the order of the standardised variables too, for `Discovery.standardised_order`. A method that depends on
+        scale runs a second time for it, on sums that are not counted.
+    progress : callable or bool, optional
+        Called with the traffic so far after each site's answer; or True for a bar in the terminal or the notebook if it
+        takes more than two seconds.
     knowledge : Knowledge, path or (p, p) array, optional
         What is known of the graph: statements by name, a TOML file of them, or `lingam`'s matrix. The order and the
         effects keep to it.
@@ -108,14 +117,16 @@ def discover(
         "trim": trim,
         "arithmetic": arithmetic,
         "stack": stack,
-        "progress": progress,
         "knowledge": knowledge,
     }
-    if options.get("weights") == BY_BOOTSTRAP:
-        return _select_by_bootstrap(tables, method, settings, options)
-    prepared = prepare(tables, method, options, **settings)
-    estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
-    return prepared.discovery(estimate)
+    with _told(progress) as tell:
+        settings["progress"] = tell
+        if options.get("weights") == BY_BOOTSTRAP:
+            return _select_by_bootstrap(tables, method, settings, options)
+        prepared = prepare(tables, method, options, **settings)
+        estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
+        standardised = prepared.order_of_standardised(estimate) if check_scale else None
+    return prepared.discovery(estimate, standardised=standardised)
 
 
 def _select_by_bootstrap(tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any]) -> Discovery:
@@ -138,38 +149,46 @@ class Prepared:
     setting: Setting
     blocks: Sequence[LocalBlock]
     chosen: str
-    trim: float | None
+    within: str
+    embedding: dict[str, Any]
+    """How the blocks were embedded."""
 
     @property
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
         return build(self.card.name, **self.options)
 
-    def discovery(self, estimate: Estimate, confidence: Matrix | None = None) -> Discovery:
+    def order_of_standardised(self, estimate: Estimate) -> IntVector:
+        """The order that the method gives when every variable is divided by its standard deviation."""
+        if self.card.scale_free:
+            return estimate.order
+        names = self.setting.variables
+        sd = dict(zip(names, np.sqrt(np.diagonal(estimate.marginals.cov)), strict=True))
+        unit = [replace(one, rows=one.rows / np.array([sd[name] for name in one.columns])) for one in self.blocks]
+        again, _ = _embed(unit, names, self.within, **self.embedding | {"progress": None})
+        return run(self.parts.rounds(replace(again.setting, constraints=self.setting.constraints)), again).order
+
+    def discovery(
+        self, estimate: Estimate, confidence: Matrix | None = None, standardised: IntVector | None = None
+    ) -> Discovery:
         """The result with names, costs and notes; the notes are issued as warnings too."""
-        notes = notes_on(estimate, self.card, self.transport, self.blocks, trim=self.trim)
+        notes = notes_on(estimate, self.card, self.transport, self.blocks, trim=self.embedding["trim"])
         for note in notes:
             warnings.warn(note, stacklevel=3)
-        variables, traffic = self.setting.variables, self.transport.traffic
-        errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0)
-        return Discovery(
-            names=variables,
-            order=tuple(variables[i] for i in estimate.order),
-            B=estimate.B,
-            method=self.card.name,
-            chosen=self.chosen,
-            options=self.card.resolve(self.options),
-            rows=estimate.marginals.rows,
+        traffic = self.transport.traffic
+        return describe(
+            estimate,
+            self.card,
+            self.setting.variables,
+            self.card.resolve(self.options),
             sites=len({site.name for site in self.transport.sites}),
             rounds=0 if self.card.one_table else traffic.rounds,
             bytes_sent=0 if self.card.one_table else traffic.bytes_sent,
-            variance_agreement=variance_agreement(estimate),
-            start=tuple(variables[i] for i in estimate.start),
-            trace=name_steps(estimate.steps, variables),
-            notes=tuple(map(str, notes)),
+            chosen=self.chosen,
+            notes=notes,
+            holdings=_holdings(self.transport),
+            standardised=standardised,
             confidence=confidence,
-            errors=errors.direct,
-            total_errors=errors.total,
         )
 
 
@@ -199,19 +218,13 @@ def prepare(
     card = find(choice.method)
     if card.one_table:
         blocks = _stacked(card, blocks, stack=stack)
-    transport, reason = _embed(
-        blocks, names, within, trim=trim, missing=missing, grid=ARITHMETIC[arithmetic], progress=progress
-    )
+    embedding = {"trim": trim, "missing": missing, "grid": ARITHMETIC[arithmetic], "progress": progress}
+    transport, reason = _embed(blocks, names, within, **embedding)
     require_coverage(card, transport, missing=missing, before=blocks)
-    return Prepared(
-        card,
-        options,
-        transport,
-        replace(transport.setting, constraints=constraints),
-        blocks,
-        "; ".join(filter(None, (choice.reason, reason))),
-        trim,
-    )
+    transport.traffic.expected = card.expected_rounds(len(names)) * len(transport.sites)
+    setting = replace(transport.setting, constraints=constraints)
+    reasons = "; ".join(filter(None, (choice.reason, reason)))
+    return Prepared(card, options, transport, setting, blocks, reasons, within, embedding)
 
 
 def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:
@@ -271,6 +284,29 @@ def _embed(
     transport = embed_blocks(blocks, variables, within=choice.within, **settings)
     reason = f"within={choice.within!r} because {choice.reason}"
     return replace(transport, traffic=first.traffic), reason
+
+
+@contextmanager
+def _told(progress: Progress | Literal[True, False] | None) -> Iterator[Progress | None]:
+    """What a transport calls after each answer, from what the user said."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif not progress:
+        yield None
+    else:
+        with patience("reading tables") as sign:
+            yield lambda traffic: sign.say(traffic.words, traffic.share)
+
+
+def _holdings(transport: InProcess) -> tuple[Holding, ...]:
+    """Who holds what, of the rows that were used."""
+    if transport.setting.layout is not None:
+        return transport.setting.layout.holdings
+    return tuple(
+        Holding(site.name, site.block, tuple(site.columns), len(site.rows))
+        for site in transport.sites
+        if isinstance(site, TableSite)
+    )
 
 
 def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Choice:

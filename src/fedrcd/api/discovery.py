@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.graphs.dag import total_effects
+from fedrcd.graphs.dag import standardised_effects, total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
+from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    from matplotlib.axes import Axes
 
 FORMAT = "fedrcd-discovery/1"
 MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf}
@@ -38,7 +40,7 @@ class TraceStep:
     scores: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Discovery:
     """A causal order over named variables, with effects along it.
 
@@ -71,6 +73,15 @@ class Discovery:
         Bootstrap probability of each edge: entry [i, j] is the share of replicates with an edge from j to i.
     errors, total_errors : (p, p) array, optional
         Standard errors of direct and of total effects by the delta method, given the graph that was found.
+    variances : tuple of float
+        Variance of each variable over all rows, in the order of `names`; empty if it is not known.
+    standardised_order : tuple of str
+        The order that the same method gives when every variable is divided by its standard deviation; that of a
+        scale-free method is `order`. Empty if nobody asked for it: see `check_scale` of `discover`.
+    holdings : tuple of Holding
+        Which columns and how many rows each site holds; empty if it is not known.
+    versions : dict
+        Versions of the software that found it.
     """
 
     names: tuple[str, ...]
@@ -85,12 +96,16 @@ class Discovery:
     variance_agreement: float
     chosen: str = ""
     start: tuple[str, ...] = ()
-    trace: tuple[TraceStep, ...] = field(repr=False, default=())
+    trace: tuple[TraceStep, ...] = ()
     notes: tuple[str, ...] = ()
     state_id: str = ""
     confidence: Matrix | None = field(repr=False, default=None)
     errors: Matrix | None = field(repr=False, default=None)
     total_errors: Matrix | None = field(repr=False, default=None)
+    variances: tuple[float, ...] = ()
+    standardised_order: tuple[str, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -130,6 +145,12 @@ class Discovery:
         ]
         return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "error", "low", "high"])
 
+    def standardised_effects(self) -> pd.DataFrame:
+        """Effects in standard deviations of effect and cause, free of units: row i, column j is that of j on i."""
+        if not self.variances:
+            raise ConfigError("the variances of this discovery are not known; run discover again with this version")
+        return self._frame(standardised_effects(self.B, self.variances))
+
     def edges(self) -> list[Edge]:
         """Edges `(cause, effect, weight)`, strongest first."""
         return edge_list(self.B, self.names)
@@ -146,48 +167,79 @@ class Discovery:
         """GML text with edges from cause to effect."""
         return to_gml(self.B, self.names)
 
+    def to_svg(self) -> str:
+        """A picture in SVG: causes above effects, lines as wide as effects are strong."""
+        from fedrcd.report.drawing import draw_svg
+
+        return draw_svg(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the graph with matplotlib, into `ax` or a figure of its own; save it with `.figure.savefig(...)`."""
+        from fedrcd.report.figure import draw_figure
+
+        return draw_figure(self, ax)
+
+    def report(self, path: str | Path | None = None) -> str:
+        """One self-contained HTML page about this discovery; written to `path` as well if given."""
+        from fedrcd.report.page import write_page
+
+        return written(write_page(self), path)
+
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
-        apart = {"B", "trace", *MATRICES}
-        if not self.state_id:  # readers of before do not know it
-            apart.add("state_id")
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in apart}
-        content = {"format": FORMAT, **fields, "B": self.B.tolist(), "trace": [asdict(step) for step in self.trace]}
-        content |= {name: getattr(self, name).tolist() for name in MATRICES if getattr(self, name) is not None}
+        plain = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", *MATRICES, *_RECORDS}
+        }
+        if not self.state_id:
+            del plain["state_id"]
+        records = {name: [asdict(record) for record in getattr(self, name)] for name in _RECORDS}
+        matrices = {name: getattr(self, name).tolist() for name in MATRICES if getattr(self, name) is not None}
+        content = {"format": FORMAT, **plain, "B": self.B.tolist(), **matrices, **records}
         text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
-        if path is not None:
-            try:
-                Path(path).write_text(text + "\n", encoding="utf-8")
-            except OSError as problem:
-                raise FileError(f"cannot write {path}: {problem.strerror}") from None
+        written(text + "\n", path)
         return text
 
     @classmethod
     def from_json(cls, source: str | Path) -> Discovery:
         """The discovery that `to_json` wrote, from its text or from a file."""
-        text = _read(source)
+        text, where = _read(source)
+        try:
+            return cls._from_text(text)
+        except FileError as problem:
+            raise FileError(f"{where}{problem}") from None
+
+    @classmethod
+    def _from_text(cls, text: str) -> Discovery:
+        """The discovery that a text holds; errors do not say where the text is from."""
         try:
             content = json.loads(text)
         except json.JSONDecodeError as problem:
             raise FileError(f"not a discovery: broken JSON in line {problem.lineno}") from None
-        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise FileError(f"not a discovery of format {FORMAT}; it may come from another version of fedrcd")
+        _require_format(content)
+        for name in content:
+            if name not in cls.__dataclass_fields__:
+                raise FileError(f"it holds {name!r}, which this version of fedrcd does not know; upgrade fedrcd")
         try:
-            trace = tuple(TraceStep(**step) for step in content.pop("trace"))
+            content.setdefault("holdings", ())  # which older versions did not write
+            records: dict[str, Any] = {
+                name: tuple(make(**one) for one in content.pop(name)) for name, make in _RECORDS.items()
+            }
             B = np.array(content.pop("B"), dtype=float)
             content |= {
                 name: np.array(content[name], dtype=float) for name in MATRICES if content.get(name) is not None
             }
             content |= {name: tuple(map(str, content[name])) for name in ("names", "order", "start", "notes")}
-            found = cls(B=B, trace=trace, **content)
-        except (KeyError, TypeError, ValueError) as problem:
+            content |= {name: tuple(content[name]) for name in ("variances", "standardised_order") if name in content}
+            found = cls(B=B, **records, **content)
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise FileError(f"not a complete discovery: {problem}") from None
         found._require_consistent()
         return found
 
     def _require_consistent(self) -> None:
         """Raise unless the order is one of the variables and the effects are finite and follow it."""
-        if sorted(self.order) != sorted(self.names) or self.B.shape != (len(self.names),) * 2:
+        orders = [self.order, *filter(None, (self.start, self.standardised_order))]
+        if any(sorted(order) != sorted(self.names) for order in orders) or self.B.shape != (len(self.names),) * 2:
             raise FileError("not a discovery: its order or its effects are not those of its variables")
         for name, most in MATRICES.items():
             values = getattr(self, name)
@@ -195,9 +247,22 @@ class Discovery:
                 raise FileError(
                     f"not a discovery: its {name} are not one number from 0 to {most} per pair of variables"
                 )
+        if self.variances and not (len(self.variances) == len(self.names) and all(v > 0 for v in self.variances)):
+            raise FileError("not a discovery: its variances are not those of its variables")
         order = [self.names.index(name) for name in self.order]
         if not np.isfinite(self.B).all() or np.triu(self.B[np.ix_(order, order)]).any():
             raise FileError("not a discovery: its effects do not follow its order")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the picture, the order and the strongest edges."""
+        from fedrcd.report.summary import summary_html
+
+        return summary_html(self)
+
+    def __repr__(self) -> str:
+        shown = " > ".join(self.order if len(self.order) <= 10 else (*self.order[:5], "...", *self.order[-2:]))
+        size = f"{len(self.names)} variables, {np.count_nonzero(self.B)} edges, {self.rows} rows, {self.sites} sites"
+        return f"<Discovery by {self.method}: {size}; {shown}>"
 
     def __str__(self) -> str:
         edges = self.edges()
@@ -218,6 +283,28 @@ def require_level(level: object) -> None:
         raise ConfigError(f"level must be a number between 0 and 1, got {level!r}")
 
 
+def _holding(*, site: str, block: str, columns: Sequence[str], rows: int) -> Holding:
+    """A holding from its record."""
+    return Holding(site, block, tuple(columns), rows)
+
+
+_RECORDS: dict[str, Callable[..., Any]] = {"trace": TraceStep, "holdings": _holding}
+"""Fields that are tuples of records, and what makes one of its JSON object."""
+
+
+def _require_format(content: object) -> None:
+    """Raise unless this is the format that this version reads; take the mark away."""
+    said = content.pop("format", None) if isinstance(content, dict) else None
+    if said == FORMAT:
+        return
+    family, _, number = str(said).partition("/")
+    if family == FORMAT.partition("/")[0] and number.isdecimal():
+        raise FileError(
+            f"a discovery of format {said}, written by a newer version of fedrcd; upgrade fedrcd, which reads {FORMAT}"
+        )
+    raise FileError(f"not a discovery of format {FORMAT}: fedrcd discover --out FILE.json writes one")
+
+
 def _plain(value: object) -> object:
     """NumPy scalars among the options as numbers of Python."""
     if isinstance(value, np.generic):
@@ -225,16 +312,39 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} does not go into JSON")
 
 
-def _read(source: str | Path) -> str:
-    """Text as it is, or the text of a file."""
+def _read(source: str | Path) -> tuple[str, str]:
+    """Text as it is, or the text of a file; and what messages say of where it is from."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
-        return source
+        return source, ""
     try:
-        return Path(source).read_text(encoding="utf-8")
+        return Path(source).read_text(encoding="utf-8"), f"{source}: "
     except ValueError:
         raise FileError(f"{source!s} is not a text file") from None
     except OSError as problem:
         raise FileError(f"cannot read {source}: {problem.strerror}") from None
+
+
+def written(text: str, path: str | Path | None) -> str:
+    """The text, written to a file if there is a path."""
+    if path is not None:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as problem:
+            raise FileError(f"cannot write {path}: {problem.strerror}") from None
+    return text
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    import platform
+
+    import scipy
+    import sklearn
+
+    from fedrcd import __version__
+
+    packages = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
+    return {"fedrcd": __version__, "python": platform.python_version(), **packages}
 
 
 def name_steps(steps: Sequence[Any], names: Sequence[str]) -> tuple[TraceStep, ...]:

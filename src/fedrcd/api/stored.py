@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from fedrcd.api.discovery import Discovery, name_steps
-from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered, variance_agreement
+from fedrcd.api.describe import describe
+from fedrcd.api.discovery import Discovery
+from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
 from fedrcd.errors import CoverageWarning, FedrcdWarning, ProtocolError
 from fedrcd.federation.ledger.configuration import TENSOR
 from fedrcd.federation.ledger.ledger import Ledger
@@ -14,6 +15,7 @@ from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.registry import METHODS, Card, build, find
 from fedrcd.protocol.driver import run
+from fedrcd.statistics.coverage import Holding
 
 
 def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Discovery:
@@ -50,22 +52,15 @@ def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Disco
     ]
     for note in notes:
         warnings.warn(note, stacklevel=2)
-    names = ledger.configuration.variables
-    found = Discovery(
-        names=names,
-        order=tuple(names[i] for i in estimate.order),
-        B=estimate.B,
-        method=card.name,
-        chosen=choice.reason,
-        options=card.resolve(options),
-        rows=estimate.marginals.rows,
+    found = describe(
+        estimate,
+        card,
+        ledger.configuration.variables,
+        card.resolve(options),
         sites=len({standing.site for standing in ledger.roster.active()}),
-        rounds=0,
-        bytes_sent=0,
-        variance_agreement=variance_agreement(estimate),
-        start=tuple(names[i] for i in estimate.start),
-        trace=name_steps(estimate.steps, names),
-        notes=tuple(map(str, notes)),
+        chosen=choice.reason,
+        notes=notes,
+        holdings=[Holding(one.site, one.block, one.columns, one.rows) for one in ledger.roster.active()],
         state_id=ledger.state_id,
     )
     ledger.record_result(card.name, found.options, found.to_json())

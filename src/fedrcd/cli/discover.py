@@ -19,6 +19,7 @@ WRITERS = {
     ".json": lambda found: found.to_json() + "\n",
     ".dot": lambda found: found.to_dot(),
     ".gml": lambda found: found.to_gml(),
+    ".svg": lambda found: found.to_svg(),
     ".csv": lambda found: found.adjacency.to_csv(index_label="effect of column on row"),
 }
 
@@ -28,7 +29,10 @@ def discover(
     federation: options.FederationFile = None,
     method: options.Method = "auto",
     out: Annotated[
-        list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
+        list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml, .csv or .svg; may be repeated.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page to look at here, .html; it needs no network.")
     ] = None,
     weights: options.EdgeSelection = "adaptive-lasso",
     penalty: options.Penalty = 0.01,
@@ -48,6 +52,7 @@ def discover(
 
     targets = out or []
     require_endings(targets)
+    require_page(report)
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, variables = options.tables_of(files, federation)
@@ -63,18 +68,28 @@ def discover(
             arithmetic=arithmetic,  # type: ignore[arg-type]
             stack=stack,
             knowledge=knowledge,
-            progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
+            check_scale=report is not None,
+            progress=lambda traffic: sign.say(f"{method}: {traffic.words}", traffic.share),
             weights=weights,
             penalty=penalty,
             **options.parse_options(option or []),
         )
     write_results(found, targets)
+    if report:
+        found.report(report)
+        targets = [*targets, report]
     if json:
         print(found.to_json())
     else:
         show(found)
         for target in targets:
             print(f"written: {target}")
+
+
+def require_page(report: Path | None) -> None:
+    """Raise if a page would get another ending, before anything is computed."""
+    if report and report.suffix not in {".html", ".htm"}:
+        raise ConfigError(f"--report {report}: the ending must be .html")
 
 
 def require_endings(targets: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""`fedrcd example`: bundled data to try things on."""
+"""`fedrcd example`: federations to try things on."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from typing import Annotated
 import typer
 
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.suggest import did_you_mean
 
 
 def example(
-    name: Annotated[str, typer.Argument(help="Which example: hospitals.")] = "hospitals",
+    name: Annotated[str, typer.Argument(help="hospitals, hospitals-local-units, sachs or vertical.")] = "hospitals",
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("example"),
 ) -> None:
-    """Write the tables of a bundled example, one per site."""
-    import shutil
+    """Write the tables of an example, one per site, with its federation.toml and what is known of the truth."""
+    from fedrcd.data.examples import EXAMPLES
 
-    from fedrcd.data.examples import example_paths
-
-    if name != "hospitals":
-        raise ConfigError(f"there is no example {name!r}; the examples are hospitals")
+    if name not in EXAMPLES:
+        hint = did_you_mean(name, EXAMPLES) or f"; the examples are {', '.join(EXAMPLES)}"
+        raise ConfigError(f"there is no example {name!r}{hint}")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for path in example_paths():
-            print(f"written: {shutil.copyfile(path, out / path.name)}")
+        paths = EXAMPLES[name].write(out)
     except OSError as problem:
         raise FileError(f"cannot write to {out}: {problem.strerror}") from None
+    print(f"{name}: {EXAMPLES[name].summary}")
+    for path in paths:
+        print(f"written: {path}")
+    options = " ".join(filter(None, (f"--federation {out / 'federation.toml'}", EXAMPLES[name].options)))
+    print(f"next: fedrcd discover {out}/*.csv {options} --report {out / 'report.html'}")

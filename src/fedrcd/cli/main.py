@@ -14,6 +14,7 @@ from fedrcd import __version__
 from fedrcd.cli import ledger
 from fedrcd.cli.bootstrap import bootstrap
 from fedrcd.cli.check import check
+from fedrcd.cli.compare import compare
 from fedrcd.cli.contribute import contribute
 from fedrcd.cli.coordinator import app as coordinator
 from fedrcd.cli.coverage import coverage
@@ -47,6 +48,7 @@ for command in (
     discover,
     bootstrap,
     check,
+    compare,
     methods,
     example,
     simulate,

@@ -70,6 +70,12 @@ class DataSetting:
         return np.random.default_rng([self.seed, family, self.p, self.sites * self.rows, *more])
 
 
+def standardised(tables: Sequence[Matrix]) -> list[Matrix]:
+    """The tables with every variable of mean 0 and standard deviation 1 over all rows."""
+    X = np.concatenate(tables)
+    return [(rows - X.mean(axis=0)) / X.std(axis=0) for rows in tables]
+
+
 @lru_cache(maxsize=2)
 def _draw(setting: DataSetting) -> tuple[LinearModel, list[Matrix]]:
     rng = setting.rng()

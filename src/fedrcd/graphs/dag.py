@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedrcd.errors import ConfigError
-from fedrcd.typing import BoolMatrix, IntVector, Matrix
+from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 
 def ancestry(B: Matrix | BoolMatrix) -> BoolMatrix:
@@ -120,3 +120,17 @@ def total_effects(B: Matrix) -> Matrix:
     effects = np.empty_like(identity)
     effects[along] = solve_triangular(identity - B[along], identity, lower=True, unit_diagonal=True) - identity
     return effects
+
+
+def standardised_effects(B: Matrix, variances: Sequence[float] | Vector) -> Matrix:
+    r"""Effects in standard deviations: entry [i, j] is :math:`B_{ij} \sigma_j / \sigma_i`, free of units.
+
+    Parameters
+    ----------
+    B : (p, p) array
+        Direct or total effects, ``B[i, j]`` of j on i.
+    variances : (p,) sequence of float
+        Variance of each variable.
+    """
+    sd = np.sqrt(np.asarray(variances, dtype=np.float64))
+    return B * sd / sd[:, np.newaxis]

@@ -37,6 +37,11 @@ class Card:
         """Whether the method needs all rows in one table."""
         return bool(self.counterpart)
 
+    def expected_rounds(self, p: int) -> int:
+        """How many rounds it takes with p variables, besides those that ask for moments; a table counts as a site."""
+        rounds = METHODS[self.counterpart].rounds if self.one_table else self.rounds
+        return {"1": 1, "p - 1": p - 1, "p": p}[rounds]
+
     @property
     def summary(self) -> str:
         """First line of the recipe's docstring."""

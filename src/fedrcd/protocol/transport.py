@@ -29,10 +29,24 @@ class Traffic:
     """Bytes of all answers of all sites, in numbers of 8 bytes."""
     clipped: Clipped | None = None
     """Values that the first exact sums had to clip; None while sums are float64."""
+    answers: int = 0
+    expected: int = 0
+    """Answers that the conversation will take, 0 if it is not known."""
+
+    @property
+    def share(self) -> float | None:
+        """How much of the conversation is done, if it is known how long it is."""
+        return min(1.0, self.answers / self.expected) if self.expected else None
+
+    @property
+    def words(self) -> str:
+        """What it has cost, for people who wait."""
+        return f"round {self.rounds}, {self.bytes_sent:,} bytes sent"
 
     def count(self, answer: Sums) -> None:
         """Count what one site sent."""
         self.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+        self.answers += 1
 
     def note_clipped(self, pooled: object) -> None:
         """Remember what the first exact sums clipped: later rounds are over the same rows."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.data.noise import NOISE_FAMILIES
-from fedrcd.experiments.evaluate import DataSetting
+from fedrcd.experiments.evaluate import DataSetting, standardised
 from fedrcd.experiments.trust.pool import in_parallel
 from fedrcd.graphs.dag import topological_order
 from fedrcd.graphs.knowledge import Knowledge
@@ -31,7 +31,8 @@ class Gain(NamedTuple):
 
 def simulate(setting: DataSetting) -> list[Gain]:
     """All methods on one data set."""
-    model, tables = setting.draw()
+    model, raw = setting.draw()
+    tables = standardised(raw)
     order = topological_order(model.B)
     tiers = [[model.names[i] for i in part] for part in np.array_split(order, TIERS)]
     constraints = Knowledge(tiers=tiers).constraints(model.names)
@@ -51,7 +52,7 @@ def simulate(setting: DataSetting) -> list[Gain]:
 def section(seeds: int = SEEDS) -> Iterator[str]:
     """The table."""
     settings = [
-        DataSetting(noise=noise, seed=200 + seed, p=P, sites=SITES, rows=ROWS, standardise=True)
+        DataSetting(noise=noise, seed=200 + seed, p=P, sites=SITES, rows=ROWS)
         for noise in NOISE_FAMILIES
         for seed in range(seeds)
     ]

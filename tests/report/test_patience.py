@@ -1,6 +1,6 @@
 import time
 
-from fedrcd.cli.patience import patience
+from fedrcd.report.patience import patience
 
 
 def wait_for(condition):

@@ -1,0 +1,80 @@
+"""What a page or a picture needs to know of a result; `fedrcd.Discovery` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedrcd.graphs.dag import standardised_effects
+from fedrcd.statistics.coverage import Holding
+from fedrcd.typing import Matrix
+
+
+class Graph(Protocol):
+    """A causal order over named variables with effects along it."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def order(self) -> tuple[str, ...]: ...
+    @property
+    def B(self) -> Matrix: ...
+    @property
+    def variances(self) -> tuple[float, ...]: ...
+
+
+class Result(Graph, Protocol):
+    """A graph and how it was found; the attributes are those of `fedrcd.Discovery`."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def chosen(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def sites(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def bytes_sent(self) -> int: ...
+    @property
+    def variance_agreement(self) -> float: ...
+    @property
+    def standardised_order(self) -> tuple[str, ...]: ...
+    @property
+    def confidence(self) -> Matrix | None: ...
+    @property
+    def state_id(self) -> str: ...
+    @property
+    def holdings(self) -> tuple[Holding, ...]: ...
+    @property
+    def versions(self) -> Mapping[str, str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+def strengths(graph: Graph, effects: Matrix) -> Matrix:
+    """Effects in standard deviations where variances are known, else as they are: what pictures show as strength."""
+    return standardised_effects(effects, graph.variances) if graph.variances else effects
+
+
+def order_indices(graph: Graph) -> list[int]:
+    """The order as positions of the names."""
+    position = {name: i for i, name in enumerate(graph.names)}
+    return [position[name] for name in graph.order]
+
+
+def relative(values: Matrix) -> Matrix:
+    """Absolute values as shares of the largest."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return np.abs(values) / largest if largest else np.zeros_like(values)
+
+
+def number(value: float) -> str:
+    """Three significant digits with a true minus sign."""
+    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")

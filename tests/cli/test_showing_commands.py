@@ -1,0 +1,110 @@
+"""Reports and comparisons as a user asks for them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from fedrcd.data.examples import example_paths
+from tests.cli.test_commands import fedrcd, last_line
+from tests.report import results
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Results of two methods, and a page of the second."""
+    folder = tmp_path_factory.mktemp("written")
+    results.hospitals().to_json(folder / "one.json")
+    outs = ["--out", folder / "two.json", "--out", folder / "two.svg", "--report", folder / "two.html"]
+    done = fedrcd("discover", *example_paths(), "--method", "fedrcd-x", *outs)
+    assert done.returncode == 0, done.stderr
+    assert f"written: {folder / 'two.html'}" in done.stdout
+    return folder
+
+
+def test_a_report_comes_with_the_order_of_standardised_data(written):
+    assert "<title>Causal graph of 8 variables, fedrcd-x</title>" in (written / "two.html").read_text(encoding="utf-8")
+    assert json.loads((written / "two.json").read_text())["standardised_order"]
+    assert (written / "two.svg").read_text().startswith("<svg")
+
+
+def test_results_are_compared_as_text_json_and_page(written):
+    done = fedrcd("compare", written / "one.json", written / "two.json", "--report", written / "changes.html")
+    assert done.stdout.startswith("one -> two: edges: 12 added")
+    assert "What changed: one → two" in (written / "changes.html").read_text(encoding="utf-8")
+    told = json.loads(fedrcd("compare", written / "one.json", written / "two.json", "--json").stdout)
+    assert sum(edge["change"] == "added" for edge in told["edges"]) == 12
+
+
+BROKEN = {
+    "newer.json": ('{"format": "fedrcd-discovery/2"}', "newer version of fedrcd"),
+    "broken.json": ('{"format": "fedrcd-disc', "broken JSON in line 1"),
+    "other.json": ("[]", "not a discovery"),
+    "empty.json": ("", "broken JSON in line 1"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_result_that_cannot_be_read_is_named_with_the_reason(written, tmp_path, name):
+    text, reason = BROKEN[name]
+    (tmp_path / name).write_text(text)
+    done = fedrcd("compare", written / "one.json", tmp_path / name)
+    assert done.returncode == 4
+    assert last_line(done).startswith(f"error: {tmp_path / name}: ")
+    assert reason in last_line(done)
+
+
+def test_a_page_must_end_in_html(written):
+    for arguments in (["compare", written / "one.json", written / "two.json"], ["discover", *example_paths()]):
+        done = fedrcd(*arguments, "--report", "page.pdf")
+        assert (done.returncode, last_line(done)) == (2, "error: --report page.pdf: the ending must be .html")
+
+
+def test_an_unknown_example_is_answered_with_the_nearest(tmp_path):
+    done = fedrcd("example", "sachss", "--out", tmp_path)
+    assert (done.returncode, "sachs" in last_line(done)) == (2, True)
+
+
+def test_an_example_prints_a_command_that_works(tmp_path):
+    done = fedrcd("example", "vertical", "--out", "v", cwd=tmp_path)
+    (step,) = [line.removeprefix("next: ") for line in done.stdout.splitlines() if line.startswith("next: ")]
+    environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"}
+    ran = subprocess.run(step, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "v" / "report.html").exists()
+
+
+BAR = """
+import time
+from fedrcd.report.patience import patience
+with patience("adding [sums]", after=0.05) as sign:
+    time.sleep(1)
+    sign.say("round 2", 0.5)
+    time.sleep(0.5)
+print("done")
+"""
+
+
+def test_a_terminal_shows_a_bar_that_goes_away():
+    main, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    running = subprocess.Popen([sys.executable, "-c", BAR], stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(main, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    assert running.wait() == 0
+    text = shown.decode()
+    assert "adding [sums]" in text
+    assert "round 2" in text
+    assert "━" in text
+    assert text.rstrip().endswith("done")
