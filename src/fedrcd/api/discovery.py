@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -187,9 +188,8 @@ class Discovery:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
-        plain = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in {"B", *MATRICES, *_RECORDS}
-        }
+        apart = {"B", *MATRICES, *_RECORDS}
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in apart}
         if not self.state_id:
             del plain["state_id"]
         records = {name: [asdict(record) for record in getattr(self, name)] for name in _RECORDS}
@@ -341,10 +341,8 @@ def software_versions() -> dict[str, str]:
     import scipy
     import sklearn
 
-    from fedrcd import __version__
-
     packages = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
-    return {"fedrcd": __version__, "python": platform.python_version(), **packages}
+    return {"fedrcd": version("fedrcd"), "python": platform.python_version(), **packages}
 
 
 def name_steps(steps: Sequence[Any], names: Sequence[str]) -> tuple[TraceStep, ...]:
