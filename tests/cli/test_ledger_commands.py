@@ -82,6 +82,20 @@ def test_an_erasure_waits_by_default_and_says_so(folder):
     assert "order" in said
 
 
+def test_programs_are_told_the_same_as_json(folder):
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    for name in ("north", "south"):
+        told = json.loads(typed("contribute", *site(name, "--ledger", "l.db", "--json")))
+        assert [(one["version"], one["rows"], one["waiting"]) for one in told["blocks"]] == [(1, 400, False)]
+    told = json.loads(typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--json")))
+    assert (told["blocks"][0]["waiting"], told["blocks"][0]["changed"], told["entries"]) == (True, 2, [])
+    told = json.loads(typed("erase", *site("north", "--ledger", "l.db", "--due", "--now", "--json")))
+    assert told["entries"] == [told["blocks"][0]["receipt"]["number"]] == [4]
+    assert [one["state_id"] for one in told["results"]] == [shown()["state"]]
+    told = json.loads(typed("erase", "--ledger", "l.db", "--site", "south", "--json"))
+    assert [one["method"] for one in told["results"]] == ["fedrcd-s"]
+
+
 def test_what_is_due_is_carried_out(folder):
     joined()
     typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--days", 0, "--batch", 500, "--now"))
