@@ -23,7 +23,7 @@ from fedrcd.errors import FedrcdError
 from fedrcd.federation.ledger.ledger import Ledger
 from tests.federation.living import SECRET, TODAY, configured, federation_of, frame_of, rows_of, sample
 
-MODES = {"kill": 1, "tear": 4, "full": 4}
+MODES = {"kill": 1, "tear": 7, "full": 7}
 """How often each fault is tried: at every write point, or at every so many."""
 
 FEDERATION = federation_of(2, ("a", "b"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json as json_text
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,6 +37,7 @@ RowsOption = Annotated[
 ArithmeticOption = Annotated[
     str, typer.Option("--arithmetic", help="With --out: the ledger's, exact, compact or float.")
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="With --out: the ledger's sums.")]
 
 
@@ -53,15 +56,42 @@ def contribute(
     minimum_rows: RowsOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Join a federation with a table, or bring what was sent before up to date: rows come, values are corrected."""
     from fedrcd.api.membership import send
 
     opened = opening(table, federation, site, ledger, out, log, arithmetic, family, batch=batch, rows=minimum_rows)
-    with patience("summing"), opened as (member, rows, book):
+    with patience("summing"), talking(json) as report, opened as (member, rows, book):
         deliveries = send(member, rows, book, blocks=block or (), now=now, again=again, rejoin=rejoin)
         hand_over(member, deliveries, out)
         show_deliveries(member, deliveries, book)
+        report["blocks"] = [delivery_record(one) for one in deliveries]
+
+
+@contextmanager
+def talking(json: bool) -> Iterator[dict[str, Any]]:
+    """A report to be filled; as JSON it is all that goes to stdout, and what is said to people goes to stderr."""
+    report: dict[str, Any] = {}
+    with redirect_stdout(sys.stderr) if json else nullcontext():
+        yield report
+    if json:
+        print(json_text.dumps(report, indent=1))
+
+
+def delivery_record(delivery: Delivery) -> dict[str, Any]:
+    """What became of a block, for programs."""
+    outcome, made = delivery.outcome, delivery.outcome.contribution
+    return {
+        "block": outcome.block,
+        "waiting": outcome.is_waiting,
+        "due": None if outcome.due is None else outcome.due.isoformat(),
+        "changed": outcome.changed,
+        "withheld": outcome.withheld,
+        "version": None if made is None else made.version,
+        "rows": None if made is None else made.rows,
+        "receipt": None if delivery.receipt is None else json_text.loads(delivery.receipt.to_json()),
+    }
 
 
 @contextmanager

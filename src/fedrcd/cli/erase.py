@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,20 +12,25 @@ from fedrcd.cli.contribute import (
     ArithmeticOption,
     BatchOption,
     FamilyOption,
+    JsonOption,
     LedgerOption,
     LogOption,
     OutOption,
     RowsOption,
     SiteName,
+    delivery_record,
     hand_over,
     opening,
     show_deliveries,
+    talking,
 )
-from fedrcd.cli.ledger import read_text, require_certificate_endings, show_suspended, told, write_certificates
+from fedrcd.cli.ledger import SHORT, read_text, require_certificate_endings, show_suspended, told, write_certificates
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning
 
 if TYPE_CHECKING:
+    from fedrcd.api.discovery import Discovery
+    from fedrcd.api.membership import Delivery
     from fedrcd.data.site_rows import SiteRows
     from fedrcd.federation.erasure import Member
     from fedrcd.federation.ledger.ledger import Ledger
@@ -57,6 +62,7 @@ def erase(
     minimum_rows: RowsOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Erase rows, blocks or everything of a site; order and effects follow from what remains, nobody else is asked.
 
@@ -69,8 +75,8 @@ def erase(
     if table is None:
         if ledger is None or federation or ids or where or due or out:
             raise ConfigError("at the coordinator give --ledger and --site; at a site give its table first")
-        with patience("erasing"):
-            _leave(ledger, site, block or [], targets, derive=derive)
+        with patience("erasing"), talking(json) as report:
+            report |= _leave(ledger, site, block or [], targets, derive=derive)
         return
     chosen = [bool(ids), bool(where), bool(block), everything, due]
     if sum(chosen) != 1:
@@ -80,15 +86,17 @@ def erase(
     opened = opening(
         table, federation, site, ledger, out, log, arithmetic, family, batch=batch, days=days, rows=minimum_rows
     )
-    with patience("erasing"), opened as (member, rows, book):
+    with patience("erasing"), talking(json) as report, opened as (member, rows, book):
         if block or everything:
             numbers = _withdraw(member, block or list(rows.blocks), book, out)
         else:
-            numbers = _erase_rows(member, rows, book, out, ids=ids, where=where or [], now=now)
-        _finish(book, numbers, targets, derive=derive)
+            deliveries = _erase_rows(member, rows, book, out, ids=ids, where=where or [], now=now)
+            numbers = [one.receipt.entry.number for one in deliveries if one.receipt]
+            report["blocks"] = [delivery_record(one) for one in deliveries]
+        report |= _finish(book, numbers, targets, derive=derive)
 
 
-def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, derive: bool) -> None:
+def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, derive: bool) -> dict[str, Any]:
     """Take a site out at the coordinator."""
     from fedrcd.federation.ledger.ledger import Ledger
 
@@ -97,7 +105,7 @@ def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, der
         receipts = [one for block in chosen for one in ledger.leave(site, block)]
         for receipt in receipts:
             print(told(receipt.entry))
-        _finish(ledger, [receipt.entry.number for receipt in receipts], targets, derive=derive)
+        return _finish(ledger, [receipt.entry.number for receipt in receipts], targets, derive=derive)
 
 
 def _withdraw(member: Member, blocks: list[str], ledger: Ledger | None, out: Path | None) -> list[int]:
@@ -123,7 +131,7 @@ def _erase_rows(
     ids: Path | None,
     where: list[str],
     now: bool,
-) -> list[int]:
+) -> list[Delivery]:
     """Erase rows at the site, or carry out what is due."""
     from fedrcd.api.membership import erase as erase_rows
     from fedrcd.api.membership import send
@@ -136,34 +144,36 @@ def _erase_rows(
         deliveries = send(member, rows, ledger, now=now)
     hand_over(member, deliveries, out)
     show_deliveries(member, deliveries, ledger)
-    return [one.receipt.entry.number for one in deliveries if one.receipt]
+    return deliveries
 
 
-def _finish(ledger: Ledger | None, numbers: list[int], targets: list[Path], *, derive: bool) -> None:
+def _finish(ledger: Ledger | None, numbers: list[int], targets: list[Path], *, derive: bool) -> dict[str, Any]:
     """Certify what was erased, and compute results anew."""
     if ledger is None or not numbers:
         if targets:
             print("no certificate was written: nothing has left the state yet")
-        return
+        return {"entries": [], "results": [], "new_runs": []}
     for number in numbers:
         suffix = f"-{number}" if len(numbers) > 1 else ""
         write_certificates(ledger, number, [one.with_stem(one.stem + suffix) for one in targets])
-    if derive:
-        _derive(ledger)
+    found, again = _derive(ledger) if derive else ([], [])
+    results = [{"method": one.method, "order": one.order, "state_id": one.state_id} for one in found]
+    return {"entries": numbers, "results": results, "new_runs": again}
 
 
-def _derive(ledger: Ledger) -> None:
+def _derive(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
     """Compute the listed results from the new state and show their orders."""
     from fedrcd.api.stored import rediscover
 
     if not ledger.roster.active():
         show_suspended(ledger.roster.suspended())
         print("nobody is in the state any more: there is nothing to compute")
-        return
+        return [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)
         found, again = rediscover(ledger)
     for result in found:
-        print(f"{result.method}, state {result.state_id[:12]}: order {' > '.join(result.order)}")
+        print(f"{result.method}, state {result.state_id[:SHORT]}: order {' > '.join(result.order)}")
     for reason in again:
         print(f"not computed: {reason}")
+    return found, again

@@ -209,19 +209,20 @@ class ContributionLog:
             raise ConfigError("the receipt is for a contribution that was not made here")
         with self._database.changes():
             where = (content["block"], content["version"])
-            self._database.run(
-                "UPDATE versions SET receipt = ? WHERE block = ? AND version = ?", receipt.to_json(), *where
-            )
-        self.delivered(content["block"], content["commitment"])
+            statement = "UPDATE versions SET receipt = ? WHERE block = ? AND version = ?"
+            self._database.run(statement, receipt.to_json(), *where)
+            self._drop_bytes(content["block"], content["commitment"])
 
     def delivered(self, block: str, commitment: str) -> None:
-        """Drop the bytes of a contribution that was handed over, unless a later one waits."""
-        latest = next(
-            self._database.rows("SELECT commitment FROM versions WHERE block = ? ORDER BY version DESC", block)
-        )
-        if latest[0] == commitment:
-            with self._database.changes():
-                self._database.run("DELETE FROM outbox WHERE block = ?", block)
+        """A contribution was handed over by file; its bytes are no longer kept."""
+        with self._database.changes():
+            self._drop_bytes(block, commitment)
+
+    def _drop_bytes(self, block: str, commitment: str) -> None:
+        """Delete the bytes of a contribution, unless a later one waits."""
+        query = "SELECT commitment FROM versions WHERE block = ? ORDER BY version DESC LIMIT 1"
+        if next(self._database.rows(query, block))[0] == commitment:
+            self._database.run("DELETE FROM outbox WHERE block = ?", block)
 
     def receipts(self) -> Iterator[Receipt]:
         """All receipts that were filed."""

@@ -127,23 +127,41 @@ def renew(
         raise ConfigError(f"block {block!r} of site {member.site!r} was taken out; bring it back with --rejoin")
     kept, marks = _without_struck(member, block, rows)
     last = member.log.present(block)
-    pending = member.log.pending(block)
     if last is None:
-        return _made(member, block, kept, marks, marks.ids, set(), pending, today, changed=0)
-    toggled = _difference(last, marks)
-    distance = _distance(last, marks, [toggled, *member.log.toggled(block)])
-    if distance == 0 and not (again or returns):
+        return _made(member, block, Selection(kept, marks, frozenset(marks.ids), 0), today)
+    chosen = _selected(member, block, kept, marks, last)
+    if chosen.distance == 0 and not (again or returns):
         member.log.settle(block)
         return _undelivered(member, block)
-    if distance in range(1, member.policy.batch) and not now:
-        if not pending or min(pending.values()) > today:
-            return Outcome(block, None, distance, due=min(pending.values(), default=None))
-        withheld = _withheld(member, block, marks, last, member.policy.batch - distance)
-        kept, marks = _without(withheld, kept, marks)
-        toggled = _difference(last, marks)
-        distance = _distance(last, marks, [toggled, *member.log.toggled(block)])
-        return _made(member, block, kept, marks, toggled, withheld, pending, today, changed=distance)
-    return _made(member, block, kept, marks, toggled, set(), pending, today, changed=distance)
+    if chosen.distance in range(1, member.policy.batch) and not now:
+        due = min(member.log.pending(block).values(), default=None)
+        if due is None or due > today:
+            return Outcome(block, None, chosen.distance, due=due)
+        chosen = _hidden_among_others(member, block, chosen, last)
+    return _made(member, block, chosen, today)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """The rows of a contribution to be, and how it differs from those before.
+
+    `toggled` are the identifiers that came or went since the last one, `distance` the fewest rows by which it differs
+    from any earlier one, `withheld` the rows left out at random.
+    """
+
+    rows: BlockRows
+    marks: Marks
+    toggled: frozenset[Mark]
+    distance: int
+    withheld: frozenset[Mark] = frozenset()
+
+
+def _selected(
+    member: Member, block: str, rows: BlockRows, marks: Marks, last: Marks, withheld: frozenset[Mark] = frozenset()
+) -> Selection:
+    toggled = frozenset(last.ids) ^ frozenset(marks.ids)
+    distance = _distance(last, marks, [toggled, *member.log.toggled(block)])
+    return Selection(rows, marks, toggled, distance, withheld)
 
 
 def _without_struck(
@@ -163,11 +181,6 @@ def _without(left_out: Collection[Mark], rows: BlockRows, marks: Marks) -> tuple
     return rows.keep(stays), marks.keep(stays)
 
 
-def _difference(last: Marks, new: Marks) -> frozenset[Mark]:
-    """Identifiers that came or went."""
-    return frozenset(last.ids) ^ frozenset(new.ids)
-
-
 def _distance(last: Marks, new: Marks, toggled: list[frozenset[Mark]]) -> int:
     """The fewest rows by which the new contribution differs from any earlier one that it does not equal.
 
@@ -185,16 +198,19 @@ def _distance(last: Marks, new: Marks, toggled: list[frozenset[Mark]]) -> int:
     return fewest
 
 
-def _withheld(member: Member, block: str, marks: Marks, last: Marks, number: int) -> set[Mark]:
-    """Rows drawn at random to be left out too, of those that were in every contribution so far."""
+def _hidden_among_others(member: Member, block: str, chosen: Selection, last: Marks) -> Selection:
+    """A batch that is large enough: rows drawn at random are left out too, of those in every contribution so far."""
     moved = frozenset().union(*member.log.toggled(block)[:-1])
-    always = sorted((set(marks.ids) & set(last.ids)) - moved)
+    always = sorted((set(chosen.marks.ids) & set(last.ids)) - moved)
+    number = member.policy.batch - chosen.distance
     if len(always) < number:
         raise DataError(
             f"block {block!r} of site {member.site!r} has too few rows to hide the erased ones among; take the whole "
             "block out, or erase them in sight of the coordinator with --now"
         )
-    return set(secrets.SystemRandom().sample(always, number))
+    withheld = frozenset(secrets.SystemRandom().sample(always, number))
+    rows, marks = _without(withheld, chosen.rows, chosen.marks)
+    return _selected(member, block, rows, marks, last, withheld)
 
 
 def _undelivered(member: Member, block: str) -> Outcome:
@@ -203,32 +219,21 @@ def _undelivered(member: Member, block: str) -> Outcome:
     return Outcome(block, None if waiting is None else read_contribution(waiting), 0)
 
 
-def _made(
-    member: Member,
-    block: str,
-    rows: BlockRows,
-    marks: Marks,
-    toggled: Collection[Mark],
-    withheld: set[Mark],
-    pending: Mapping[Mark, date],
-    today: date,
-    *,
-    changed: int,
-) -> Outcome:
+def _made(member: Member, block: str, chosen: Selection, today: date) -> Outcome:
     """Sum the rows, and record the contribution before it leaves."""
-    _require_enough(member, block, rows)
+    _require_enough(member, block, chosen.rows)
     contribution = contribute(
         member.configuration,
         member.federation,
         member.site,
         block,
-        rows.values,
+        chosen.rows.values,
         version=member.log.latest_version(block) + 1,
-        purpose=_purpose(member, block, toggled, pending),
+        purpose=_purpose(member, block, chosen.toggled),
         threads=member.threads,
     )
-    member.log.record(contribution, marks, toggled, withheld, today)
-    return Outcome(block, contribution, changed, len(withheld))
+    member.log.record(contribution, chosen.marks, chosen.toggled, chosen.withheld, today)
+    return Outcome(block, contribution, chosen.distance, len(chosen.withheld))
 
 
 def _require_enough(member: Member, block: str, rows: BlockRows) -> None:
@@ -241,9 +246,9 @@ def _require_enough(member: Member, block: str, rows: BlockRows) -> None:
         )
 
 
-def _purpose(member: Member, block: str, toggled: Collection[Mark], pending: Mapping[Mark, date]) -> Purpose:
+def _purpose(member: Member, block: str, toggled: Collection[Mark]) -> Purpose:
     """Why a contribution is made; an erasure that never arrived is still one."""
     waiting = member.log.outbox(block)
-    if pending or (waiting is not None and read_contribution(waiting).purpose == "erase"):
+    if member.log.pending(block) or (waiting is not None and read_contribution(waiting).purpose == "erase"):
         return "erase"
     return "rows" if toggled or member.log.present(block) is None else "values"

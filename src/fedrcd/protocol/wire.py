@@ -59,7 +59,7 @@ KINDS: dict[str, type[Any]] = {
     "expected-moments/1": ExpectedMoments,
     "site-moments/1": SiteMoments,
 }
-"""What may travel, by its tag; a change of fields or meaning needs a new number."""
+"""What may travel, by its tag; a change of fields or meaning needs a new number. Layers above enter their own kinds."""
 
 MAGIC = b"fedrcd-wire/1\n"
 DTYPES: dict[str, np.dtype[Any]] = {

@@ -59,6 +59,8 @@ class Ledger:
         """Read the entries of an open file."""
         self._database, self._clock = database, clock
         settings = read_settings(database)
+        if not settings:
+            raise FileError(f"the ledger {database.path} was never finished; delete it and make it anew")
         try:
             self._private, self._secret = settings["private key"], settings["secret"]
             self.configuration = from_bytes(settings["configuration"], Configuration)
@@ -66,7 +68,7 @@ class Ledger:
             raise FileError(f"the ledger {database.path} is damaged: its settings cannot be read") from None
         self.entries = read_entries(database)
         if not self.entries:
-            raise FileError(f"the ledger {database.path} was never finished; delete it and make it anew")
+            raise FileError(f"the ledger {database.path} is damaged: it has no entries")
         for finding in broken_links(self.entries):
             raise FileError(f"the ledger {database.path} was changed: {finding}; `fedrcd ledger verify` tells more")
         self.roster = Roster.of(self.entries)

@@ -54,5 +54,7 @@ class Receipt:
         if self.entry.number > len(entries):
             return Finding(record, "a receipt was given for it, and it is not in the ledger")
         if entries[self.entry.number - 1].hash != self.entry.hash:
-            return Finding(record, "it is not the one a receipt was given for: the ledger was rewritten")
+            return Finding(
+                record, "it is not the one a receipt was given for: another ledger, or one that was rewritten"
+            )
         return None
