@@ -65,7 +65,11 @@ class Machines:
     def start_site(self, name, **changes):
         """Start a site as `fedrcd site serve` does, but for settings that a test may change."""
         home = self.disk.state(name)
-        settings = replace(self.disk.settings(changes.get("settings_of", name)), deadline=4.0, state=str(home))
+        settings = replace(
+            self.disk.settings(changes.get("settings_of", name)),
+            deadline=changes.get("deadline", 90.0),
+            state=str(home),
+        )
         settings.write(home / "site.json")
         if not (home / "bin").exists():
             prepare_node(home)

@@ -178,6 +178,9 @@ def test_a_site_that_hangs_is_tried_again_and_answers_later(machines):
     data, kept = machines.disk.data(C), machines.folder / "kept.parquet"
     shutil.move(data, kept)
     os.mkfifo(data)  # whoever opens it waits for ever
+    settings = machines.disk.state(C) / "site.json"
+    patient = settings.read_text()
+    settings.write_text(patient.replace('"deadline": 90.0', '"deadline": 5.0'))
     seen = []
 
     def mend(status):
@@ -185,6 +188,7 @@ def test_a_site_that_hangs_is_tried_again_and_answers_later(machines):
             seen.append(status.warnings[0])
             data.unlink()
             shutil.move(kept, data)
+            settings.write_text(patient)
 
     outcome = machines.run(progress=mend, retries=4)
     assert "'hospital-c' refused: it did not finish within its own deadline; asking again" in seen[0]

@@ -244,26 +244,28 @@ def _stop_earlier(coordinator: Coordinator, folder: Path) -> None:
 
 def _watch(coordinator: Coordinator, folder: Path, number: str, progress: Callable[[Status], None]) -> None:
     """Return when a run is finished; raise what made it fail."""
-    asked = time.monotonic()
-    while True:
-        status = Status.read(folder)
-        if status is not None:
-            progress(status)
-            if status.state == "failed":
-                raise RunFailed(status.error, status.exit_code)
-            if status.state == "finished":
-                return
+    asked, ended = time.monotonic(), False
+    while not _is_finished(folder, progress):
         again = "start it and give the same command again: answers that came are kept"
         if not coordinator.is_running:
             raise ProtocolError(f"the coordinator stopped; {again}")
+        if ended:  # and what it wrote last was looked at since
+            log = Path(coordinator.state) / "coordinator.log"
+            raise ProtocolError(f"the run ended without a result; give the same command again, or see {log}")
         if time.monotonic() - asked > ALIVE:
-            asked = time.monotonic()
-            state = _flower_state(coordinator, number)
-            if state == "finished" and (status is None or status.state != "finished"):
-                raise ProtocolError(
-                    f"the run ended without a result; {again}; see {Path(coordinator.state) / 'coordinator.log'}"
-                )
+            asked, ended = time.monotonic(), _flower_state(coordinator, number) == "finished"
         time.sleep(LOOK)
+
+
+def _is_finished(folder: Path, progress: Callable[[Status], None]) -> bool:
+    """Whether a run has its outcome; raises if it failed."""
+    status = Status.read(folder)
+    if status is None:
+        return False
+    progress(status)
+    if status.state == "failed":
+        raise RunFailed(status.error, status.exit_code)
+    return status.state == "finished"
 
 
 class RunFailed(FedrcdError):
