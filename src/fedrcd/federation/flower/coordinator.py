@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import time
@@ -26,6 +25,7 @@ from fedrcd.federation.flower.processes import (
     write_app,
     write_connection,
 )
+from fedrcd.federation.flower.supervise import interruptible, spawn, stop
 from fedrcd.federation.plan import OUTCOME, PLAN, Outcome, RunPlan, Status, read_json, write_json
 
 READY = 60.0
@@ -119,11 +119,8 @@ def serve(coordinator: Coordinator, federation: Federation | None, command: Comm
         file = log.open("ab")
     except OSError as problem:
         raise FileError(f"cannot write {log}: {problem.strerror}") from None
-    with file:
-        process = subprocess.Popen(
-            command.arguments, env=command.full_environment(), stdout=file, stderr=file, start_new_session=True
-        )
-        previous = {number: signal.signal(number, _raise_interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+    with file, interruptible():
+        process = spawn(command, file)
         try:
             _wait_until_there(coordinator, process, log)
             write_connection(coordinator.home, coordinator.local_host, coordinator.port, coordinator.security)
@@ -136,23 +133,6 @@ def serve(coordinator: Coordinator, federation: Federation | None, command: Comm
             return 0
         finally:
             stop(process)
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-
-
-def stop(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:
-    """End a process and whatever it started in its session."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except OSError:
-        return
 
 
 def admit(coordinator: Coordinator, federation: Federation) -> dict[str, int]:
@@ -305,10 +285,6 @@ def _require_free(host: str, port: int) -> None:
             raise ConfigError(
                 f"port {port} of {host} cannot be used: {problem.strerror}; choose another --port"
             ) from None
-
-
-def _raise_interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _last_json(text: str) -> dict[str, Any]:
