@@ -78,7 +78,8 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
-client, server = ClientApp(), ServerApp()
+client = ClientApp()
+server = ServerApp()
 PROOF = Path({proof!r})
 PROOF.with_name("imported-by-" + str(__import__("os").environ.get("FLWR_HOME", "")).replace("/", "_")).touch()
 
@@ -104,7 +105,7 @@ def test_code_that_the_coordinator_sends_is_not_run_at_a_site(machines):
     (app / "pyproject.toml").write_text(APP.format(flower=FLOWER).replace("fedrcd_run", "evil"))
     (app / "LICENSE").write_text("none")
     (app / "evil.py").write_text(EVIL_APP.format(proof=str(proof)))
-    machines.coordinator.flwr("run", str(app), "fedrcd")
+    assert machines.coordinator.flwr("run", str(app), "fedrcd")["success"]
     until(proof.exists, "the end of the evil run")
     until(lambda: proof.read_text(), "the end of the evil run")
     assert json.loads(proof.read_text()) == [["arrays", "fedrcd"]] * 3  # our refusals, in our records
