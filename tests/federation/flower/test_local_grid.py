@@ -251,6 +251,15 @@ def test_a_hang_is_answered_at_the_deadline(disk, monkeypatch):
     assert time.monotonic() - began < 1.5
 
 
+def test_in_the_simulation_of_flower_nodes_are_numbered(disk):
+    disk.settings_files()
+    config = {"sites": str(disk.folder / "state")}
+    for number, name in enumerate(NAMES):
+        node = {"partition-id": number, "num-partitions": 3}
+        context = Context(run_id=1, node_id=1, node_config=node, state=RecordDict(), run_config=config)
+        assert client.site_settings(context).name == name
+
+
 def test_a_node_that_was_not_set_up_refuses(disk):
     assert reply_of(RecordDict(), {}).refusal is Refusal.FAILED
     assert reply_of(RecordDict(), {"settings": "/nowhere/site.json"}).refusal is Refusal.FAILED

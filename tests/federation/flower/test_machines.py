@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
 from fedrcd.federation.flower.processes import APP, FLOWER, Security
 from fedrcd.federation.keys import make_development_keys
-from fedrcd.federation.plan import ANSWERS, Outcome
+from fedrcd.federation.plan import ANSWERS, OUTCOME, Outcome
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.flower.evil_site import restore, take_over
@@ -62,6 +63,14 @@ def test_many_rounds(machines):
     outcome = machines.run("fedrcd-x")
     assert outcome.rounds == 2
     assert same_as_one_process(machines, outcome)
+
+
+def test_flower_runs_the_repository(machines):
+    root, out = Path(__file__).parents[3], machines.folder / "by-flower"
+    config = f'federation="{machines.disk.file}" method="fedrcd-ni" out="{out}"'
+    assert machines.coordinator.flwr("run", str(root), "fedrcd", "--run-config", config)["success"]
+    until((out / OUTCOME).exists, "the outcome of a run of Flower's own")
+    assert same_as_one_process(machines, Outcome.read(out))
 
 
 def test_sites_know_what_left(machines):
