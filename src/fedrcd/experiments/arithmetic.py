@@ -82,8 +82,7 @@ def _difference(plain: Estimate, other: Estimate, transport: InProcess) -> str:
         return ""
     for k, (one, two) in enumerate(zip(plain.steps, other.steps, strict=True), 1):
         if one.chosen != two.chosen:
-            spread = float(np.ptp(one.scores))
-            return f"step {k}: margin {one.margin / spread:.1e} of the scores' range"
+            return f"step {k}: margin {one.margin / float(np.abs(one.scores).max()):.1e} of the largest score"
     refinement = ContrastRefinement()
     setting = replace(transport.setting, grid=None)
     evidence, _ = run(Tensors().start(setting), replace(transport, setting=setting))

@@ -22,7 +22,10 @@ from fedrcd.typing import Matrix, Vector
 SAMPLED_ROWS = 8192
 """How many rows of a table `propose_frame` looks at."""
 
-WIDEST = 16
+TAIL = 32
+"""Scales within which sampled rows lie: half of what the grid holds, for rows that were not sampled."""
+
+WIDEST = 64
 """Robust scales that a proposed scale is at most."""
 
 
@@ -66,13 +69,14 @@ def propose_frame(
     Evenly spaced rather than first rows: tables are often sorted. Scales are rounded to powers of two, so that
     expressing a value in the frame rounds once, not twice. `held` is as in `robust_frame`.
 
-    With `tails` scales are standard deviations, for sums that clip: a cubed Gaussian has values 200 robust scales out.
-    But at most `WIDEST` robust scales, so that one gross error does not leave all other rows without digits.
+    With `tails`, for sums that clip, scales are standard deviations and the sampled rows lie within `TAIL` of them: a
+    cubed Gaussian has values 200 robust scales out. But at most `WIDEST` robust scales, so that one gross error does
+    not leave all other rows without digits.
     """
     sampled = [rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables]
-    centre, scale, deviation = _summaries(sampled, held)
+    centre, scale, deviation, farthest = _summaries(sampled, held)
     if tails:
-        scale = np.clip(deviation, scale, WIDEST * scale)
+        scale = np.clip(np.maximum(deviation, farthest / TAIL), scale, WIDEST * scale)
     return Frame(centre, np.exp2(np.round(np.log2(scale))))
 
 
@@ -81,12 +85,12 @@ def robust_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None 
 
     `held` says which variables the columns of each table are, if not all. Missing values, NaN, are passed over.
     """
-    centre, scale, _ = _summaries(tables, held)
+    centre, scale, _, _ = _summaries(tables, held)
     return Frame(centre, scale)
 
 
 def _summaries(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None) -> Matrix:
-    """Median, robust scale and standard deviation of every variable over all tables, shape (3, p)."""
+    """Median, robust scale, standard deviation and largest distance from the median of all variables, shape (4, p)."""
     if held is None:
         held = [range(rows.shape[1]) for rows in tables]
     p = 1 + max(max(columns) for columns in held)
@@ -97,16 +101,17 @@ def _summaries(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None) -
     return np.array([_summary(np.concatenate(parts)) for parts in gathered]).T
 
 
-def _summary(values: Vector) -> tuple[float, float, float]:
-    """Median, robust scale and standard deviation of one variable."""
+def _summary(values: Vector) -> tuple[float, float, float, float]:
+    """The same of one variable."""
     observed = values[~np.isnan(values)]
     if len(observed) == 0:
-        return 0.0, 1.0, 1.0
+        return 0.0, 1.0, 1.0, 1.0
     low, centre, high = np.quantile(observed, [0.25, 0.5, 0.75])
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = observed.std()
         spread = (high - low) / 1.349 or deviation  # more than half of the rows may share one value
-    return float(centre), _positive(spread), _positive(deviation)
+        farthest = np.abs(observed - centre).max()
+    return float(centre), _positive(spread), _positive(deviation), _positive(farthest)
 
 
 def _positive(scale: float) -> float:
