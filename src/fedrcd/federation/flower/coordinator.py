@@ -31,6 +31,9 @@ from fedrcd.federation.plan import OUTCOME, PLAN, Outcome, RunPlan, Status, read
 READY = 60.0
 """Seconds that SuperLink may take to be there."""
 
+ANSWER = 300.0
+"""Seconds that a command of Flower may take, on a busy machine."""
+
 LOOK = 0.3
 """Seconds between two looks at a run."""
 
@@ -104,9 +107,13 @@ class Coordinator:
     def flwr(self, *arguments: str) -> dict[str, Any]:
         """What a command of Flower answers, in JSON."""
         command = flwr_command(self.home, *arguments, "--format", "json", port=self.port)
-        done = subprocess.run(
-            command.arguments, env=command.full_environment(), capture_output=True, text=True, timeout=120, check=False
-        )
+        environment = command.full_environment()
+        try:
+            done = subprocess.run(
+                command.arguments, env=environment, capture_output=True, text=True, timeout=ANSWER, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ProtocolError(f"the coordinator did not answer `flwr {arguments[0]}` within {ANSWER:.0f} s") from None
         return _last_json(done.stdout)
 
 
