@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import (
+    Basis,
     EntropyQuestion,
     ExpectationQuestion,
     PairQuestion,
@@ -31,10 +32,11 @@ NAMES = ("a", "ü b", "c")
 FRAME = Frame(np.array([0.1, -0.0, 1e300]), np.array([1.0, 5e-324, 3.0]))
 GIVEN = Gaussian(np.zeros(3), np.eye(3))
 R = np.array([[1.0, 0.5, 0.0], [0.0, -0.25, 1.0]])
+BASIS = Basis(GIVEN, (1,))
 QUESTIONS = [
     PairQuestion(NAMES, FRAME, 4),
     PairQuestion(NAMES, FRAME, 4, grid=Grid()),
-    PairQuestion(NAMES, FRAME, 2, R, complete=True),
+    PairQuestion(NAMES, FRAME, 2, R, complete=True, basis=BASIS),
     PairQuestion(NAMES, FRAME, 3, given=GIVEN),
     TensorQuestion(NAMES, FRAME),
     EntropyQuestion(NAMES, FRAME, R, np.zeros(2), np.array([[0, 1]]), np.array([0.5]), singles=True),
@@ -80,7 +82,7 @@ def test_what_travels_arrives_bit_for_bit(seed: int) -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    parts = [FRAME, GIVEN, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *QUESTIONS, *answers(1)]
+    parts = [FRAME, GIVEN, BASIS, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *QUESTIONS, *answers(1)]
     below = {kind for kind in KINDS.values() if not kind.__module__.startswith("fedrcd.federation")}  # they have tests
     assert {type(value) for value in parts} >= below
 

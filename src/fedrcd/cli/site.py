@@ -58,6 +58,7 @@ def serve(
     """Connect this site to the coordinator and answer its questions, until it is stopped."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.flower.processes import Security, node_command, prepare_node, require_flower
+    from fedrcd.federation.flower.supervise import keep_running
     from fedrcd.federation.guards import Rules
     from fedrcd.federation.keys import public_key_of, public_text
     from fedrcd.federation.site_check import check_site
@@ -90,7 +91,7 @@ def serve(
     settings.write(home / "site.json")
     prepare_node(home)
     print(f"site {name} answers {coordinator}; its log: fedrcd site log --state {home}", file=sys.stderr)
-    command.replace_this_process()
+    keep_running(command, lambda text: print(f"site {name}: {text}", file=sys.stderr, flush=True))
 
 
 @app.command()

@@ -58,8 +58,8 @@ class Conductor:
                 continue
             outcome = self._outcome(choice, estimate, transport)
             outcome.write(self.plan.folder)
-            Status(state="finished", round=outcome.rounds, warnings=outcome.warnings).write(self.plan.folder)
             answers.delete()
+            Status(state="finished", round=outcome.rounds, warnings=outcome.warnings).write(self.plan.folder)
             return outcome
         raise ProtocolError("every site was lost")
 

@@ -64,7 +64,7 @@ class Patience:
     approval : float
         Seconds that a person at a site has to approve an answer.
     pause : float
-        Seconds between two questions whether a person has approved.
+        Seconds before a site is asked again, after a fault or while a person there decides.
     """
 
     deadline: float = 300.0
@@ -120,34 +120,26 @@ class Deployed:
     def _replies(self, question: Question[Any]) -> dict[str, Reply]:
         """An accepted reply of every site: a recorded one, or a fresh one."""
         digest = question_digest(question, self.cohort)
-        replies = {}
-        for site in self.cohort:
-            recorded = self.answers.find(self.run, digest, site)
-            if recorded is not None:
-                replies[site] = recorded
-        tries = dict.fromkeys(self.cohort, 0)
-        patient_until = time.monotonic() + self.patience.approval
-        while len(replies) < len(self.cohort):
-            missing = [site for site in self.cohort if site not in replies]
-            self._report(replies, missing)
-            waiting, lost = False, None
+        recorded = {site: self.answers.find(self.run, digest, site) for site in self.cohort}
+        replies = {site: reply for site, reply in recorded.items() if reply is not None}
+        chances = {site: _Chances(self.patience) for site in self.cohort}
+        while missing := [site for site in self.cohort if site not in replies]:
+            self._report(replies)
+            lost: ProtocolError | None = None
             for site, came in self._ask(question, missing):
                 try:
                     reply = self._accepted(question, digest, site, came)
                     if isinstance(reply, Reply) and reply.refusal is None:
                         self.answers.record(reply)
                         replies[site] = reply
-                        self._report(replies, [one for one in missing if one not in replies])
-                    elif _waits(reply) and time.monotonic() < patient_until:
-                        waiting = True
+                        self._report(replies)
                     else:
-                        tries[site] += 1
-                        self._give_up_or_retry(site, reply, tries[site])
+                        self._give_up_or_retry(site, reply, chances[site])
                 except ProtocolError as problem:
-                    lost = lost or problem  # after the others' answers are recorded, not before
+                    lost = lost or problem  # raised once the others' answers are recorded
             if lost:
                 raise lost
-            if waiting:
+            if len(replies) < len(self.cohort):
                 time.sleep(self.patience.pause)
         return replies
 
@@ -185,25 +177,33 @@ class Deployed:
                 require_usable(sums, question, site)
         return reply
 
-    def _give_up_or_retry(self, site: str, came: Reply | Fault, tries: int) -> None:
+    def _give_up_or_retry(self, site: str, came: Reply | Fault, chances: _Chances) -> None:
         """Raise if another try is no use, or there were enough."""
         if isinstance(came, Reply):
             assert came.refusal is not None
             why, again = f"refused: {WORDS[came.refusal]}", came.refusal in TEMPORARY
+            if came.refusal is Refusal.WAITING and time.monotonic() < chances.approval_until:
+                return
         else:
             why, again = came.value, True
-        if not again or tries > self.patience.retries:
+        chances.faults += 1
+        if not again or chances.faults > self.patience.retries:
             raise SiteLost(site, why)
         if self.warn:
-            self.warn(f"site {site!r} {why}; asking again ({tries} of {self.patience.retries})")
+            self.warn(f"site {site!r} {why}; asking again ({chances.faults} of {self.patience.retries})")
 
-    def _report(self, replies: Mapping[str, Reply], missing: Sequence[str]) -> None:
+    def _report(self, replies: Mapping[str, Reply]) -> None:
         if self.progress:
-            self.progress(Progress(self.traffic.rounds, len(replies), tuple(missing)))
+            missing = tuple(site for site in self.cohort if site not in replies)
+            self.progress(Progress(self.traffic.rounds, len(replies), missing))
 
 
-def _waits(reply: Reply | Fault) -> bool:
-    return isinstance(reply, Reply) and reply.refusal is Refusal.WAITING
+class _Chances:
+    """What a site may still do wrong in a round."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.faults = 0
+        self.approval_until = time.monotonic() + patience.approval
 
 
 @dataclass(frozen=True, slots=True)

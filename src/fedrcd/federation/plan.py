@@ -104,7 +104,10 @@ class Status:
     def read(cls, folder: str | os.PathLike[str]) -> Status | None:
         """The status in the folder of a run, if there is one yet."""
         path = Path(folder) / STATUS
-        return cls(**read_json(path)) if path.exists() else None
+        if not path.exists():
+            return None
+        content = read_json(path)
+        return cls(**{**content, "waiting": tuple(content["waiting"]), "warnings": tuple(content["warnings"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,20 +18,19 @@ main({mode!r})
 """
 
 
-def take_over(machines, name, mode):
-    """Put this in the place of a site's own command; give its own back with `restore`."""
+@contextmanager
+def taken_over(machines, name, mode):
+    """Put this in the place of a site's own command for a while."""
     folder = machines.disk.state(name)
     (folder / "mode").write_text(mode)
     command = folder / "bin" / "flwr-clientapp"
-    if not (folder / "own").exists():
-        (folder / "own").write_text(command.read_text())
+    own = command.read_text()
     root = str(Path(__file__).parents[3])
     command.write_text(SCRIPT.format(python=sys.executable, root=root, mode=str(folder / "mode")))
-
-
-def restore(machines, name):
-    folder = machines.disk.state(name)
-    (folder / "bin" / "flwr-clientapp").write_text((folder / "own").read_text())
+    try:
+        yield
+    finally:
+        command.write_text(own)
 
 
 def main(mode_file):

@@ -28,6 +28,12 @@ def until(condition, what):
         time.sleep(0.1)
 
 
+def _name(number):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{number}/comm").read_text()
+    return ""
+
+
 class Machines:
     """Coordinator and sites as processes in sessions of their own."""
 
@@ -62,10 +68,21 @@ class Machines:
         self.start("coordinator", command)
         until(state.exists, "the start of the coordinator")
 
-    def start_site(self, name, **changes):
-        """Start a site as `fedrcd site serve` does, but for settings that a test may change."""
+    def start_site(self, name):
+        """Start a site as its people would."""
+        command = [sys.executable, "-m", "fedrcd", "site", "serve", "--name", name, "--federation", str(self.disk.file)]
+        command += ["--data", str(self.disk.data(name)), "--state", str(self.disk.state(name)), "--deadline", "90"]
+        command += ["--coordinator", f"127.0.0.1:{self.port}", "--local-port", str(self.local[NAMES.index(name)])]
+        self.start(name, [*command, "--ca", str(self.keys / "ca.crt"), "--key", str(self.keys / name)])
+
+    def start_node(self, name, **changes):
+        """Start a node as `start_site` does, but for what a test changes: its settings, key or authority."""
         home = self.disk.state(name)
-        settings = replace(self.disk.settings(changes.get("settings_of", name)), deadline=4.0, state=str(home))
+        settings = replace(
+            self.disk.settings(changes.get("settings_of", name)),
+            deadline=90.0,
+            state=str(home),
+        )
         settings.write(home / "site.json")
         if not (home / "bin").exists():
             prepare_node(home)
@@ -116,10 +133,18 @@ class Machines:
 
     def answering(self, name):
         """Numbers of the processes that answer a message at a site right now."""
-        mark, found = str(self.disk.state(name) / "bin" / "flwr-clientapp").encode(), []
+        return self._with_arguments(str(self.disk.state(name) / "bin" / "flwr-clientapp"))
+
+    def nodes(self, name):
+        """Numbers of the processes that hold a site's connection."""
+        found = self._with_arguments(f'settings="{self.disk.state(name) / "site.json"}"')
+        return [number for number in found if "strace" not in _name(number)]
+
+    def _with_arguments(self, mark):
+        found = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.name.isdigit() and mark in (entry / "cmdline").read_bytes():
+                if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
         return found
 

@@ -1,6 +1,8 @@
 """Orders come from this machine only."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -54,3 +56,13 @@ def test_a_refused_request_does_not_get_through():
     assert answered(scope(kind="websocket"))[1] == [{"type": "websocket.close", "code": 1008}]
     assert answered(scope("/v1/fleet/pull-messages")) == (True, [])
     assert answered({"type": "lifespan"}) == (True, [])
+
+
+def test_the_layer_is_before_all_others():
+    check = """
+from fedrcd.federation.flower.link_process import LocalOrders, put_in_front
+put_in_front()
+from flwr.superlink.main import _get_middleware
+assert _get_middleware()[0].cls is LocalOrders
+"""
+    subprocess.run([sys.executable, "-c", check], check=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import time
@@ -26,10 +25,14 @@ from fedrcd.federation.flower.processes import (
     write_app,
     write_connection,
 )
+from fedrcd.federation.flower.supervise import interruptible, spawn, stop
 from fedrcd.federation.plan import OUTCOME, PLAN, Outcome, RunPlan, Status, read_json, write_json
 
 READY = 60.0
 """Seconds that SuperLink may take to be there."""
+
+ANSWER = 300.0
+"""Seconds that a command of Flower may take, on a busy machine."""
 
 LOOK = 0.3
 """Seconds between two looks at a run."""
@@ -104,9 +107,13 @@ class Coordinator:
     def flwr(self, *arguments: str) -> dict[str, Any]:
         """What a command of Flower answers, in JSON."""
         command = flwr_command(self.home, *arguments, "--format", "json", port=self.port)
-        done = subprocess.run(
-            command.arguments, env=command.full_environment(), capture_output=True, text=True, timeout=120, check=False
-        )
+        environment = command.full_environment()
+        try:
+            done = subprocess.run(
+                command.arguments, env=environment, capture_output=True, text=True, timeout=ANSWER, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ProtocolError(f"the coordinator did not answer `flwr {arguments[0]}` within {ANSWER:.0f} s") from None
         return _last_json(done.stdout)
 
 
@@ -119,11 +126,8 @@ def serve(coordinator: Coordinator, federation: Federation | None, command: Comm
         file = log.open("ab")
     except OSError as problem:
         raise FileError(f"cannot write {log}: {problem.strerror}") from None
-    with file:
-        process = subprocess.Popen(
-            command.arguments, env=command.full_environment(), stdout=file, stderr=file, start_new_session=True
-        )
-        previous = {number: signal.signal(number, _raise_interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+    with file, interruptible():
+        process = spawn(command, file)
         try:
             _wait_until_there(coordinator, process, log)
             write_connection(coordinator.home, coordinator.local_host, coordinator.port, coordinator.security)
@@ -136,23 +140,6 @@ def serve(coordinator: Coordinator, federation: Federation | None, command: Comm
             return 0
         finally:
             stop(process)
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-
-
-def stop(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:
-    """End a process and whatever it started in its session."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except OSError:
-        return
 
 
 def admit(coordinator: Coordinator, federation: Federation) -> dict[str, int]:
@@ -244,26 +231,28 @@ def _stop_earlier(coordinator: Coordinator, folder: Path) -> None:
 
 def _watch(coordinator: Coordinator, folder: Path, number: str, progress: Callable[[Status], None]) -> None:
     """Return when a run is finished; raise what made it fail."""
-    asked = time.monotonic()
-    while True:
-        status = Status.read(folder)
-        if status is not None:
-            progress(status)
-            if status.state == "failed":
-                raise RunFailed(status.error, status.exit_code)
-            if status.state == "finished":
-                return
+    asked, ended = time.monotonic(), False
+    while not _is_finished(folder, progress):
         again = "start it and give the same command again: answers that came are kept"
         if not coordinator.is_running:
             raise ProtocolError(f"the coordinator stopped; {again}")
+        if ended:  # and what it wrote last was looked at since
+            log = Path(coordinator.state) / "coordinator.log"
+            raise ProtocolError(f"the run ended without a result; give the same command again, or see {log}")
         if time.monotonic() - asked > ALIVE:
-            asked = time.monotonic()
-            state = _flower_state(coordinator, number)
-            if state == "finished" and (status is None or status.state != "finished"):
-                raise ProtocolError(
-                    f"the run ended without a result; {again}; see {Path(coordinator.state) / 'coordinator.log'}"
-                )
+            asked, ended = time.monotonic(), _flower_state(coordinator, number) == "finished"
         time.sleep(LOOK)
+
+
+def _is_finished(folder: Path, progress: Callable[[Status], None]) -> bool:
+    """Whether a run has its outcome; raises if it failed."""
+    status = Status.read(folder)
+    if status is None:
+        return False
+    progress(status)
+    if status.state == "failed":
+        raise RunFailed(status.error, status.exit_code)
+    return status.state == "finished"
 
 
 class RunFailed(FedrcdError):
@@ -303,10 +292,6 @@ def _require_free(host: str, port: int) -> None:
             raise ConfigError(
                 f"port {port} of {host} cannot be used: {problem.strerror}; choose another --port"
             ) from None
-
-
-def _raise_interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _last_json(text: str) -> dict[str, Any]:

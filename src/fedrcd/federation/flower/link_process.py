@@ -54,14 +54,20 @@ def allowed(scope: Scope) -> bool:
         return False
 
 
-def main() -> None:
-    """Run SuperLink with the layer in front."""
+def put_in_front() -> None:
+    """Make SuperLink take the layer before all of its own."""
     from flwr.superlink import extensions
-    from flwr.superlink.cli import flower_superlink
     from starlette.middleware import Middleware
 
     assert hasattr(extensions, "get_middleware"), "this is not the pinned version of Flower"
     extensions.get_middleware = lambda: (Middleware(LocalOrders),)
+
+
+def main() -> None:
+    """Run SuperLink with the layer in front."""
+    from flwr.superlink.cli import flower_superlink
+
+    put_in_front()
     sys.argv[0] = "flower-superlink"
     flower_superlink()
 

@@ -46,10 +46,6 @@ class Command:
         """The whole environment of the process."""
         return {**os.environ, **self.environment}
 
-    def replace_this_process(self) -> None:
-        """Become the process; never returns."""
-        os.execvpe(self.arguments[0], self.arguments, self.full_environment())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:

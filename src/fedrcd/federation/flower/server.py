@@ -11,6 +11,7 @@ from flwr.serverapp import Grid, ServerApp
 from fedrcd.data.federation import read_federation
 from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.conduct import Conductor
+from fedrcd.federation.deployed import Recorder
 from fedrcd.federation.flower.courier import GridCourier, find_nodes
 from fedrcd.federation.plan import Outcome, RunPlan, Status
 
@@ -23,12 +24,13 @@ def main(grid: Grid, context: Context) -> None:
     conduct(plan_of(context), grid)
 
 
-def conduct(plan: RunPlan, grid: Grid) -> Outcome:
-    """Conduct a run over a Grid; whatever goes wrong is in its status file too."""
-    conductor = Conductor(plan, read_federation(plan.federation), say=lambda text: print(text, file=sys.stderr))
+def conduct(plan: RunPlan, grid: Grid, recorder: Recorder | None = None) -> Outcome:
+    """Conduct a run over a Grid; whatever goes wrong is in its status file too. `recorder` is told of every answer."""
+    federation = read_federation(plan.federation)
+    conductor = Conductor(plan, federation, recorder, say=lambda text: print(text, file=sys.stderr))
     Status(state="waiting").write(plan.folder)
     try:
-        nodes = find_nodes(grid, conductor.federation, by_key=plan.by_key, seconds=plan.wait)
+        nodes = find_nodes(grid, federation, by_key=plan.by_key, seconds=plan.wait)
         return conductor.run(GridCourier(grid, nodes), tuple(nodes))
     except FedrcdError as problem:
         conductor.fail(str(problem), problem.exit_code)

@@ -1,0 +1,87 @@
+"""Processes that end with the one that started them, and a site's connection that comes back by itself."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from fedrcd.federation.flower.processes import Command
+
+AGAIN = 5.0
+"""Seconds before a connection that ended is tried again."""
+
+PR_SET_PDEATHSIG = 1
+
+
+def spawn(command: Command, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own; where the system can, it ends when this one is killed."""
+    return subprocess.Popen(
+        command.arguments,
+        env=command.full_environment(),
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+        preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+    )
+
+
+def stop(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:
+    """End a process and whatever it started in its session."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:
+        return
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Being told to end is a `KeyboardInterrupt`, however it is told."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    previous = {number: signal.signal(number, _interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def keep_running(command: Command, say: Callable[[str], None], pause: float = AGAIN) -> None:
+    """Run a command, again and again when it ends, until this process is told to end.
+
+    SuperNode ends when the coordinator does not know it: before its key is admitted, and after the coordinator was
+    started anew.
+    """
+    with interruptible():
+        while True:
+            process = spawn(command)
+            try:
+                code = process.wait()
+                say(f"the connection ended (code {code}); connecting again in {pause:g} s")
+                time.sleep(pause)
+            except KeyboardInterrupt:
+                say("stopping")
+                return
+            finally:
+                stop(process)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
