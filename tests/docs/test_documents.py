@@ -20,7 +20,7 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 RUN = {"python", "sh"}
-SHOWN = {"text", "toml", "json"}
+SHOWN = {"text", "toml", "json", "yaml"}
 """Kinds of blocks that nobody could run."""
 
 

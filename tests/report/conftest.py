@@ -56,7 +56,8 @@ def open_page(chromium, page_files):
     contexts, complaints = [], []
 
     def open_it(name, **settings):
-        context = chromium.new_context(viewport={"width": 1200, "height": 900}, **settings)
+        size = {"width": 1200, "height": 900}
+        context = chromium.new_context(viewport=size, reduced_motion="reduce", **settings)  # scroll at once
         context.set_offline(True)
         contexts.append(context)
         page = context.new_page()

@@ -124,7 +124,7 @@ def _empty_words(result: Result) -> str:
 
 def _colour_words(before: Before | None) -> str:
     words = "Solid lines are positive effects, dashed ones negative."
-    return words + (" Edges that are new or turned round glow; dotted ones are gone." if before else "")
+    return words + (" On screen, edges that are new or turned round glow; dotted ones are gone." if before else "")
 
 
 def _facts(result: Result, edges: list[dict[str, Any]]) -> list[tuple[str, str]]:
