@@ -101,7 +101,7 @@ def collapse(frame: pd.DataFrame) -> Iterator[Finding]:
     for order in (3, 4):
         slope = spread(raw[f"k{order}_slope"])
         verdict = HOLDS if abs(slope.mean - order) <= 2 * slope.se else FAILS
-        yield Finding(f"|κ_{order}| grows as sd^{order}", f"exponent {slope.short(2)}", verdict)
+        yield Finding(f"κ_{order} grows as sd^{order}", f"exponent {slope.short(2)}", verdict)
 
 
 def propositions(frame: pd.DataFrame) -> Iterator[Finding]:
