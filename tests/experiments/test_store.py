@@ -99,6 +99,14 @@ def test_cells_of_unfinished_runs_are_taken_over_and_their_journal_is_left_alone
     assert running.journal.read_text().endswith("half a li")
 
 
+def test_two_runs_at_once_are_refused(tmp_path):
+    store, cells = Store(tmp_path, "small"), some_cells(2)
+    store.begin(cells, SCALE)
+    with store.claimed(), pytest.raises(ConfigError, match="another run of small is under way"):
+        run_cells(cells, Store(tmp_path, "small"), SCALE)
+    assert run_cells(cells, store, SCALE, processes=1).measured == 2
+
+
 def test_a_torn_last_line_is_cut_off(tmp_path):
     store, cells = Store(tmp_path, "small"), some_cells(3)
     store.begin(cells, SCALE)

@@ -10,12 +10,16 @@ import pandas as pd
 
 from fedrcd.experiments.paper import PAPER, VARSORTABILITY
 from fedrcd.experiments.recovery import FAMILY
-from fedrcd.experiments.studies import ablation, invariance, noise, stratification
+from fedrcd.experiments.studies import ablation, coefficient, invariance, noise, stratification
 from fedrcd.experiments.summary import Difference, in_regime, markdown, paired, select, spread
 
 HOLDS, TIE, FAILS = "holds", "a tie", "does not hold"
 COLLAPSED = 0.75
 """AncAcc of standardised data up to which a method counts as collapsed."""
+
+
+TOLERANCE = 0.2
+"""Within which a fitted exponent is taken for the one predicted."""
 
 
 class Finding(NamedTuple):
@@ -97,7 +101,25 @@ def collapse(frame: pd.DataFrame) -> Iterator[Finding]:
     for order in (3, 4):
         slope = spread(raw[f"k{order}_slope"])
         verdict = HOLDS if abs(slope.mean - order) <= 2 * slope.se else FAILS
-        yield Finding(f"|κ_{order}| grows as sd^{order}", f"exponent {slope.short(2)}", verdict)
+        yield Finding(f"κ_{order} grows as sd^{order}", f"exponent {slope.short(2)}", verdict)
+
+
+def propositions(frame: pd.DataFrame) -> Iterator[Finding]:
+    """FedISHC's figure under plain arithmetic, and the variances of the coefficients [P, Propositions 1 and 2]."""
+    plain, printed = spread(select(frame, task="unguarded", scaling=0.0)["accuracy"]), PAPER["fedishc"].all_families
+    close = abs(plain.mean - (printed or 0.0)) <= 2 * plain.se
+    yield Finding(
+        f"fedishc has {printed:.3f} over all noises, if arrays may overflow", plain.short(), HOLDS if close else FAILS
+    )
+    for name, exponent in (("published", -2), ("least squares", 0)):
+        slope = coefficient.slope(select(frame, task="ratios", coefficient=name), "skewness")
+        verdict = HOLDS if abs(slope - exponent) <= TOLERANCE else FAILS
+        words = (
+            f"variance of the {name} coefficient grows as κ_3^{exponent}"
+            if exponent
+            else (f"variance of the {name} coefficient does not depend on κ_3")
+        )
+        yield Finding(words, f"exponent {slope:+.2f}", verdict)
 
 
 CLAIMS = (
@@ -105,13 +127,14 @@ CLAIMS = (
     Claims("ablation", same_as_single_pass),
     Claims("invariance", flat),
     Claims("stratification", collapse),
+    Claims("coefficient", propositions),
 )
 
 
 def claims_table(frames: dict[str, pd.DataFrame]) -> Iterator[str]:
     """A line per claim whose experiment has results."""
     rows = [
-        [finding.claim, finding.measured, f"{finding.verdict}", claims.experiment]
+        [*finding, claims.experiment]
         for claims in CLAIMS
         if claims.experiment in frames
         for finding in claims.find(frames[claims.experiment])

@@ -81,7 +81,8 @@ def run_cells(
     outcome.measured = len(todo)
     if todo:
         store.begin(cells, scale)
-        _measure(todo, store, done, processes or available_threads(), progress)
+        with store.claimed():
+            _measure(todo, store, done, processes or available_threads(), progress)
     if todo or outcome.taken_over or store.journal.exists() or not store.results.exists():
         store.folder.mkdir(parents=True, exist_ok=True)
         store.finish(cells, scale, done)

@@ -15,11 +15,17 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypedDict, cast
+
+try:
+    import fcntl
+except ImportError:  # not every system has it; runs are then not kept apart
+    fcntl = None  # type: ignore[assignment]
 
 import pandas as pd
 import pyarrow as pa
@@ -112,6 +118,20 @@ class Store:
                 self.journal.write_text(json.dumps(_header(cells, scale)) + "\n", encoding="utf-8")
             except OSError as problem:
                 raise FileError(f"cannot write results to {self.folder}: {problem.strerror}") from None
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs off the journal; the system lets go of it however this one ends."""
+        with self.journal.open("rb") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise ConfigError(
+                        f"another run of {self.name} is under way in {self.folder}; wait for it, or choose another "
+                        "folder with --results"
+                    ) from None
+            yield
 
     def add(self, done: Record) -> None:
         """Add a finished cell to the journal; it is on the disk when this returns."""

@@ -114,7 +114,7 @@ def _propositions(frame: pd.DataFrame) -> Iterator[str]:
     fits = []
     for name in COEFFICIENTS:
         own = select(frame, coefficient=name)
-        fits.append([name, f"{_slope(own, 'skewness'):+.2f}", f"{_slope(own, 'rows'):+.2f}"])
+        fits.append([name, f"{slope(own, 'skewness'):+.2f}", f"{slope(own, 'rows'):+.2f}"])
     yield "Fitted exponents of the robust variance, for κ_3 from 0.1 to 0.5 at the largest N, and for N at κ_3 = 1:\n"
     yield from markdown(["coefficient", "exponent of κ_3", "exponent of N"], fits)
     tails = select(frame, skewness=0.0, rows=ROWS[-1])
@@ -127,7 +127,7 @@ def _propositions(frame: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _slope(frame: pd.DataFrame, name: str) -> float:
+def slope(frame: pd.DataFrame, name: str) -> float:
     """Exponent of skewness or rows in the robust variance."""
     if name == "skewness":
         own = select(frame, rows=ROWS[-1])

@@ -160,10 +160,11 @@ def _ladder_text(frame: pd.DataFrame) -> Iterator[str]:
         slopes.append([f"κ_{order}", order, *(one.short(2) for one in regimes)])
     yield from markdown(["cumulant", "paper", *REGIME_NAMES, "all families"], slopes)
     depth = spread(select(frame, scaling=1.0)["tau4_depth"])
+    way = "the wrong way round" if depth.mean < -2 * depth.se else "the right way" if depth.mean > 2 * depth.se else ""
     yield (
         "A descendant adds up the noise of many ancestors and is nearer to Gaussian than they are. Where slopes lie "
-        "below m, standardised cumulants shrink with depth, and row sums read a ladder that is upside down: on "
-        f"standardised data τ4 row sums correlate with depth by {depth.short(2)}.\n"
+        "below m, standardised cumulants shrink with depth and pull the row sums down where the scale had pulled them "
+        f"up: on standardised data τ4 row sums correlate with depth by {depth.short(2)}, {way or 'hardly at all'}.\n"
     )
 
 
