@@ -10,6 +10,7 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +30,7 @@ from fedrcd.protocol.embedded import embed, embed_blocks
 from fedrcd.statistics.entropy_sums import entropy_sums
 from fedrcd.typing import IntVector, Matrix
 from tests.contracts.federations import blocks_of, some_split
+from tests.knowledge import consistent_knowledge
 from tests.strategies import estimate, population, sums_of
 
 TARGET = Path(__file__).parents[1] / "docs" / "verification.md"
@@ -298,6 +300,25 @@ def relative(left: Iterable[Matrix], right: Iterable[Matrix], whole: Iterable[Ma
     """Largest difference of arrays, each relative to the largest entry of the whole."""
     differences = [np.abs(x - y).max() / np.abs(w).max() for x, y, w in zip(left, right, whole, strict=True)]
     return float(max(differences))
+
+
+@claims(seed=9)
+def prior_knowledge_is_kept(seed: int) -> Iterator[Claim]:
+    """Random statements, true or not, over all methods and selections."""
+    broken, count, names = [], 2000, list(METHODS)
+    for k in counted(range(count), "prior knowledge"):
+        rng = np.random.default_rng([seed, k])
+        model = random_model(4 + k % 6, noise="gamma", density=0.5, rng=rng)
+        known, constraints = consistent_knowledge(model.names, rng)
+        method = names[k % len(names)]
+        transport = embed(np.array_split(model.sample(300, rng), 2), model.names, stack=METHODS[method].one_table)
+        parts = build(method, weights=("adaptive-lasso", "bic", "none")[k // len(names) % 3])
+        found = run(parts.rounds(replace(transport.setting, constraints=constraints)), transport)
+        told = known.violations(found.B, [model.names[i] for i in found.order], model.names)
+        if told or not is_valid_order(found.order, found.B):
+            broken.append(f"run {k} ({method}): {told}")
+    result = f"{len(broken)} violated" + "".join(f"; {each}" for each in broken)
+    yield Claim("prior knowledge is kept in order and weights, over all methods", count, result, not broken)
 
 
 def counted(items: Iterable[Any], label: str) -> Iterator[Any]:

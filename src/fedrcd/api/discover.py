@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -128,9 +128,9 @@ class Prepared:
 
     card: Card
     options: dict[str, Any]
-    transport: InProcess
+    transport: InProcess = field(repr=False)
     setting: Setting
-    blocks: Sequence[LocalBlock]
+    blocks: Sequence[LocalBlock] = field(repr=False)
     chosen: str
     trim: float | None
 
