@@ -21,7 +21,7 @@ Origin = tuple[str, str]
 class GroupedSums:
     """One statistic per group of rows, of one or several sites; `+` puts sites together, `-` takes sites out."""
 
-    groups: Mapping[Origin, tuple[Any, ...]]
+    groups: Mapping[Origin, tuple[PairSums | TensorSums, ...]]
 
     @property
     def numbers(self) -> int:
@@ -56,7 +56,7 @@ class GroupedSums:
 
     def total(self) -> Any:
         """The sums over all groups, in the order of sites and blocks."""
-        parts = [part for key in sorted(self.groups) for part in self.groups[key]]
+        parts: list[Any] = [part for key in sorted(self.groups) for part in self.groups[key]]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
