@@ -30,6 +30,9 @@ from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.typing import Matrix
 
 Progress = Callable[[Traffic], None]
+RUN_SETTINGS = ("variables", "drop", "within", "missing", "missing_codes", "trim", "stack", "progress", "knowledge")
+"""Arguments of `discover` besides the options of a method."""
+
 BY_BOOTSTRAP = "bootstrap"
 SELECT_BY_BOOTSTRAP: dict[str, Any] = {"threshold": 0.5, "n_sampling": 100, "random_state": 0}
 """Options of `weights="bootstrap"`, with their defaults."""
