@@ -11,6 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +34,7 @@ from fedrcd.typing import IntVector, Matrix
 from tests.contracts.federations import blocks_of, some_split
 from tests.federation.crashes import crashed, problems_after, secrets_of
 from tests.federation.histories import live
+from tests.knowledge import consistent_knowledge
 from tests.strategies import estimate, population, sums_of
 
 TARGET = Path(__file__).parents[1] / "docs" / "verification.md"
@@ -352,6 +354,25 @@ def crashes_lose_nothing(seed: int) -> Iterator[Claim]:
 def fast_folder() -> str | None:
     """Where many small files are written quickly, if there is such a place."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+@claims(seed=91)
+def prior_knowledge_is_kept(seed: int) -> Iterator[Claim]:
+    """Random statements, true or not, over all methods and selections."""
+    broken, count, names = [], 2000, list(METHODS)
+    for k in counted(range(count), "prior knowledge"):
+        rng = np.random.default_rng([seed, k])
+        model = random_model(4 + k % 6, noise="gamma", density=0.5, rng=rng)
+        known, constraints = consistent_knowledge(model.names, rng)
+        method = names[k % len(names)]
+        transport = embed(np.array_split(model.sample(300, rng), 2), model.names, stack=METHODS[method].one_table)
+        parts = build(method, weights=("adaptive-lasso", "bic", "none")[k // len(names) % 3])
+        found = run(parts.rounds(replace(transport.setting, constraints=constraints)), transport)
+        told = known.violations(found.B, [model.names[i] for i in found.order], model.names)
+        if told or not is_valid_order(found.order, found.B):
+            broken.append(f"run {k} ({method}): {told}")
+    result = f"{len(broken)} violated" + "".join(f"; {each}" for each in broken)
+    yield Claim("prior knowledge is kept in order and weights, over all methods", count, result, not broken)
 
 
 def counted(items: Iterable[Any], label: str) -> Iterator[Any]:

@@ -137,7 +137,7 @@ def assert_equal(one, other):
     for name in Discovery.__dataclass_fields__:
         left, right = getattr(one, name), getattr(other, name)
         assert type(left) is type(right)
-        if name == "B":
+        if isinstance(left, np.ndarray):
             np.testing.assert_array_equal(left, right)
         else:
             assert left == right

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedrcd.api.bootstrap_result import Bootstrap
-from fedrcd.api.discover import Prepared, prepare
+from fedrcd.api.discover import RUN_SETTINGS, Prepared, prepare
 from fedrcd.errors import ConfigError, StatisticError
 from fedrcd.methods.auto import AUTO
 from fedrcd.methods.bootstrap import (
@@ -35,19 +35,6 @@ from fedrcd.protocol.transport import BYTES_PER_NUMBER, InProcess, Setting
 
 ENOUGH_UNITS = 100
 """Groups over all sites beyond which more change little."""
-
-RunSettings = (
-    "variables",
-    "drop",
-    "within",
-    "missing",
-    "missing_codes",
-    "trim",
-    "stack",
-    "progress",
-    "knowledge",
-)
-"""Arguments that `discover` takes besides the options of a method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +106,7 @@ def bootstrap(
     if n_jobs is not None:
         _require_count("n_jobs", n_jobs, 1)
     jobs = n_jobs or available_threads()
-    given = {name: settings.pop(name) for name in RunSettings if name in settings}
+    given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
     prepared = prepare(tables, method, settings, **given)
     if resample == "rows":
         return _by_rows(prepared, given, n_sampling, seed, jobs, replicated)

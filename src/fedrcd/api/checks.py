@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, Prepared, prepare
+from fedrcd.api.discover import BY_BOOTSTRAP, RUN_SETTINGS, SELECT_BY_BOOTSTRAP, Prepared, prepare
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.methods.auto import AUTO
@@ -22,7 +22,7 @@ from fedrcd.methods.checks import (
     single_round,
 )
 from fedrcd.methods.deflations.pairs import ask_pairs
-from fedrcd.methods.skeleton import Marginals
+from fedrcd.methods.skeleton import Estimate, Marginals
 from fedrcd.protocol.driver import run
 
 if TYPE_CHECKING:
@@ -127,9 +127,7 @@ def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, *
     ['non-gaussian', 'independence', 'linearity', 'sites alike', 'scale']
     """
     require_level(level)
-    from fedrcd.api.bootstrap import RunSettings
-
-    given = {name: settings.pop(name) for name in RunSettings if name in settings}
+    given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
     if isinstance(method, Discovery):
         return _check_given(tables, method, given, settings, level)
     prepared = prepare(tables, method, settings, **given)
@@ -154,9 +152,8 @@ def _check_given(
     return _checked(prepared, found, marginals, scale, level)
 
 
-def _order_only(found: Discovery, marginals: Marginals) -> Any:
-    from fedrcd.methods.skeleton import Estimate
-
+def _order_only(found: Discovery, marginals: Marginals) -> Estimate:
+    """A discovery as the estimate it came from, as far as its order."""
     order = np.array([found.names.index(name) for name in found.order])
     return Estimate(order, found.B, (), marginals, order)
 

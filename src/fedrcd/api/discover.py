@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -35,6 +35,20 @@ from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.typing import IntVector, Matrix
 
 Progress = Callable[[Traffic], None]
+RUN_SETTINGS = (
+    "variables",
+    "drop",
+    "within",
+    "missing",
+    "missing_codes",
+    "trim",
+    "arithmetic",
+    "stack",
+    "progress",
+    "knowledge",
+)
+"""Arguments of `discover` besides the options of a method."""
+
 BY_BOOTSTRAP = "bootstrap"
 SELECT_BY_BOOTSTRAP: dict[str, Any] = {"threshold": 0.5, "n_sampling": 100, "random_state": 0}
 """Options of `weights="bootstrap"`, with their defaults."""
@@ -145,9 +159,9 @@ class Prepared:
 
     card: Card
     options: dict[str, Any]
-    transport: InProcess
+    transport: InProcess = field(repr=False)
     setting: Setting
-    blocks: Sequence[LocalBlock]
+    blocks: Sequence[LocalBlock] = field(repr=False)
     chosen: str
     within: str
     embedding: dict[str, Any]

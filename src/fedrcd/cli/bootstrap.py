@@ -50,6 +50,8 @@ def bootstrap(
 
     if replicates < 1:
         raise ConfigError(f"--replicates must be at least 1, got {replicates}")
+    if out is not None and out.suffix != ".json":
+        raise ConfigError(f"--out {out}: the ending must be .json")
 
     def announce(plan: BootstrapPlan) -> None:
         print(f"to be sent: {plan}", file=sys.stderr if json else sys.stdout)
@@ -82,8 +84,6 @@ def bootstrap(
             **options.parse_options(option or []),
         )
     if out is not None:
-        if out.suffix != ".json":
-            raise ConfigError(f"--out {out}: the ending must be .json")
         found.discovery.to_json(out)
     if json:
         print(json_module.dumps(as_dict(found, level), indent=1))

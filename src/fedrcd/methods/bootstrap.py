@@ -27,7 +27,7 @@ from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
 from fedrcd.protocol.transport import Setting, Traffic, Transport
 from fedrcd.statistics.grouped_sums import GroupedSums, Stack
 from fedrcd.typing import IntMatrix, Matrix, Vector
@@ -73,7 +73,7 @@ class Recorder:
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all groups of all sites."""
-        if self.answers:
+        if self.answers or not isinstance(question, PairQuestion | TensorQuestion):
             raise ConfigError("a method of several rounds cannot be resampled by groups")
         grouped: Any = self.behind.pool(GroupedQuestion(question, self.groups))
         self.answers.append(grouped)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 
 from fedrcd.errors import ConfigError, ProtocolError
-from fedrcd.protocol.questions import Question, S, Share
+from fedrcd.protocol.questions import PairQuestion, Share, TensorQuestion
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grouped_sums import GroupedSums
@@ -62,10 +62,10 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupedQuestion(Generic[S]):
+class GroupedQuestion:
     """Asks what another question asks, group by group."""
 
-    each: Question[S]
+    each: PairQuestion | TensorQuestion
     groups: int
 
     def __post_init__(self) -> None:

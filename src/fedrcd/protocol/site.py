@@ -80,13 +80,14 @@ class TableSite:
         share = question.share(layout, holding)
         return None if share is None else share.finish(self._sums(share.question, fills=share.fills))
 
-    def _by_group(self, question: GroupedQuestion[Any], layout: Layout | None) -> GroupedSums | None:
+    def _by_group(self, question: GroupedQuestion, layout: Layout | None) -> GroupedSums | None:
         """The statistic of each group of rows."""
         if self.grouping is None:
             raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
         ids = self.ids if self.ids is not None else [str(row) for row in range(len(self.rows))]
         parts = self.grouping.split(ids, question.groups, self.name) if question.groups > 1 else [slice(None)]
-        answers = [replace(self, rows=self.rows[part]).answer(question.each, layout) for part in parts]
+        each: Any = question.each
+        answers: list[Any] = [replace(self, rows=self.rows[part]).answer(each, layout) for part in parts]
         if any(answer is None for answer in answers):
             return None
         return GroupedSums({(self.name, self.block): tuple(answers)})

@@ -21,7 +21,7 @@ Origin = tuple[str, str]
 class GroupedSums:
     """One statistic per group of rows, of one or several sites; `+` puts sites together, `-` takes sites out."""
 
-    groups: Mapping[Origin, tuple[Any, ...]]
+    groups: Mapping[Origin, tuple[PairSums | TensorSums, ...]]
 
     @property
     def numbers(self) -> int:
@@ -31,7 +31,7 @@ class GroupedSums:
     @property
     def smallest(self) -> int:
         """Rows of the smallest group: what a rule of minimum rows is about."""
-        return min(int(np.min(part.count)) for parts in self.groups.values() for part in parts)
+        return min(int(np.min(in_floats(part).count)) for parts in self.groups.values() for part in parts)
 
     def __add__(self, other: Self) -> Self:
         """The groups of both."""
@@ -56,7 +56,7 @@ class GroupedSums:
 
     def total(self) -> Any:
         """The sums over all groups, in the order of sites and blocks."""
-        parts = [part for key in sorted(self.groups) for part in self.groups[key]]
+        parts: list[Any] = [part for key in sorted(self.groups) for part in self.groups[key]]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
@@ -82,11 +82,11 @@ class Stack:
     @classmethod
     def of(cls, grouped: GroupedSums) -> Stack:
         """Stack groups; sites and blocks are sorted, so the order in which they answered does not matter."""
-        total = grouped.total()
+        total = in_floats(grouped.total())
         keys = sorted(grouped.groups)
         origins = tuple(key for key in keys for _ in grouped.groups[key])
         number = tuple(k for key in keys for k in range(len(grouped.groups[key])))
-        values = np.stack([_flat(part, total) for key in keys for part in grouped.groups[key]])
+        values = np.stack([_flat(in_floats(part), total) for key in keys for part in grouped.groups[key]])
         return cls(origins, number, values, total)
 
     def combine(self, weights: Vector) -> Any:
@@ -99,6 +99,11 @@ class Stack:
     def without(self, site: str) -> Vector:
         """Weights that leave one site out."""
         return np.array([float(origin[0] != site) for origin in self.origins])
+
+
+def in_floats(part: Any) -> Any:
+    """Sums that can be weighted: those kept in another form are read as float64."""
+    return part.floats() if hasattr(part, "floats") else part
 
 
 def _flat(part: Any, total: Any) -> Vector:

@@ -21,7 +21,7 @@ from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess
 from fedrcd.typing import BoolMatrix, Vector
 
-P, REPLICATES, SEEDS = 8, 60, 33
+P, REPLICATES, SEEDS = 8, 60, 22
 ROWS = (500, 1_000, 2_000)
 WEIGHTS = (0.1, 1.0)
 """Weak edges too: with strong ones alone nearly every probability is 0 or 1."""

@@ -1,0 +1,120 @@
+"""Flows of lingam's published tutorials, written anew; they run on its names here, and on lingam itself where it is."""
+
+import importlib
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+MODULES = [
+    pytest.param("fedrcd.lingam", id="fedrcd"),
+    pytest.param("lingam", id="lingam", marks=pytest.mark.reference),
+]
+
+
+@pytest.fixture(params=MODULES)
+def lingam(request):
+    module = importlib.import_module(request.param)
+    module.utils = importlib.import_module(f"{request.param}.utils")
+    return module
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(100)
+    n = 1000
+    x3 = rng.uniform(size=n)
+    x0 = 3.0 * x3 + rng.uniform(size=n)
+    x2 = 6.0 * x3 + rng.uniform(size=n)
+    x1 = 3.0 * x0 + 2.0 * x2 + rng.uniform(size=n)
+    x5 = 4.0 * x0 + rng.uniform(size=n)
+    x4 = 8.0 * x0 - 1.0 * x2 + rng.uniform(size=n)
+    return pd.DataFrame(np.array([x0, x1, x2, x3, x4, x5]).T, columns=["x0", "x1", "x2", "x3", "x4", "x5"])
+
+
+TRUE = {(0, 3): 3.0, (2, 3): 6.0, (1, 0): 3.0, (1, 2): 2.0, (5, 0): 4.0, (4, 0): 8.0, (4, 2): -1.0}
+
+
+def test_fit_and_look_at_the_graph(lingam, frame):
+    model = lingam.DirectLiNGAM()
+    model.fit(frame)
+    assert model.causal_order_[0] == 3
+    for (to, start), weight in TRUE.items():
+        assert model.adjacency_matrix_[to, start] == pytest.approx(weight, rel=0.05)
+    source = lingam.utils.make_dot(model.adjacency_matrix_, labels=list(frame.columns)).source
+    assert "x3" in source
+    p_values = model.get_error_independence_p_values(frame)
+    assert p_values.shape == (6, 6)
+    assert (p_values[np.triu_indices(6, 1)] > 1e-4).all()
+
+
+def test_bootstrap_and_its_queries(lingam, frame, capsys):
+    model = lingam.DirectLiNGAM(random_state=0)
+    result = model.bootstrap(frame.iloc[:, [0, 1, 2, 3]], n_sampling=5)
+    counts = result.get_causal_direction_counts(
+        n_directions=8, min_causal_effect=0.01, split_by_causal_effect_sign=True
+    )
+    assert set(counts) == {"from", "to", "count", "sign"}
+    lingam.utils.print_causal_directions(counts, 5)
+    assert "x0 <--- x3 (b>0) (100.0%)" in capsys.readouterr().out
+    dags = result.get_directed_acyclic_graph_counts(n_dags=3, min_causal_effect=0.01, split_by_causal_effect_sign=True)
+    lingam.utils.print_dagc(dags, 5)
+    assert capsys.readouterr().out.startswith("DAG[0]: ")
+    probabilities = result.get_probabilities(min_causal_effect=0.01)
+    assert probabilities[0, 3] == probabilities[2, 3] == 1.0
+    effects = pd.DataFrame(result.get_total_causal_effects(min_causal_effect=0.01))
+    assert effects.loc[(effects["from"] == 3) & (effects["to"] == 1), "effect"].item() == pytest.approx(21, rel=0.05)
+    paths = pd.DataFrame(result.get_paths(3, 1))
+    assert [3, 0, 1] in paths["path"].tolist()
+
+
+def test_prior_knowledge(lingam, frame):
+    known = lingam.utils.make_prior_knowledge(6, sink_variables=[0, 1, 4], exogenous_variables=[3])
+    model = lingam.DirectLiNGAM(prior_knowledge=known)
+    model.fit(frame)
+    assert model.causal_order_[0] == 3
+    assert not model.adjacency_matrix_[:, [0, 1, 4]].any()
+    paths = lingam.utils.make_prior_knowledge(6, paths=[[5, 0]], no_paths=[[3, 1]])
+    assert paths[0, 5] == 1
+    assert paths[1, 3] == 0
+    turned = lingam.DirectLiNGAM(prior_knowledge=paths).fit(frame)
+    assert turned.causal_order_.index(5) < turned.causal_order_.index(0)
+
+
+def test_total_effect(lingam, frame):
+    model = lingam.DirectLiNGAM()
+    model.fit(frame)
+    assert model.estimate_total_effect(frame, 3, 1) == pytest.approx(21, rel=0.05)
+    assert lingam.utils.get_exo_variables(np.array([[0, 0], [1, 0]])) == [0]
+    assert lingam.utils.get_sink_variables(np.array([[0, 0], [1, 0]])) == [1]
+
+
+def test_what_is_not_here_says_so():
+    from fedrcd import lingam
+    from fedrcd.errors import ConfigError
+
+    with pytest.raises(ConfigError, match="measure must be 'pwling'"):
+        lingam.DirectLiNGAM(measure="kernel")
+    with pytest.raises(ConfigError, match="enforced here"):
+        lingam.DirectLiNGAM(apply_prior_knowledge_softly=True)
+    with pytest.raises(ConfigError, match="numbers from 0 to 2"):
+        lingam.make_prior_knowledge(3, exogenous_variables=[3])
+    with pytest.raises(ConfigError, match="must be square"):
+        lingam.make_dot(np.zeros((2, 3)))
+    with pytest.raises(ConfigError, match="one entry per variable"):
+        lingam.make_dot(np.zeros((2, 2)), labels=["a"])
+
+
+def test_a_picture_is_drawn_where_graphviz_is(tmp_path, monkeypatch):
+    from fedrcd import make_dot
+
+    dot = make_dot([[0, 0], [0.5, 0]], labels=["dose", "pain"])
+    assert (tmp_path / "g.dot").read_text() == str(dot) if dot.save(tmp_path / "g.dot") else False
+    fake = tmp_path / "dot"
+    fake.write_text(f"#!{sys.executable}\nimport sys\nprint('<svg>' + sys.stdin.read()[:2] + '</svg>')\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert dot._repr_svg_().startswith("<svg>//")
+    monkeypatch.setenv("PATH", "")
+    assert dot._repr_svg_() is None
