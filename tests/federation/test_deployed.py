@@ -8,12 +8,12 @@ import pytest
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.federation.answers import Answers
+from fedrcd.federation.answers import ANSWERS, Answers
 from fedrcd.federation.conduct import Conductor, ask_frame, choose_method
 from fedrcd.federation.deployed import Deployed, Fault, Patience, SiteLost
 from fedrcd.federation.guards import Rules
 from fedrcd.federation.messages import cohort_layout
-from fedrcd.federation.plan import ANSWERS, Outcome, RunPlan, Status
+from fedrcd.federation.plan import Outcome, RunPlan, Status
 from fedrcd.federation.refusals import Refusal
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.methods.registry import build

@@ -55,6 +55,12 @@ def erase(
     certificate: Annotated[
         list[Path] | None, typer.Option(help="With --ledger: write a certificate, .json or .html; may be repeated.")
     ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder of runs: the site's answers to unfinished ones are deleted; by default the ledger's."
+        ),
+    ] = None,
     derive: Annotated[bool, typer.Option(help="With --ledger: compute all results anew from the new state.")] = True,
     log: LogOption = None,
     batch: BatchOption = None,
@@ -77,6 +83,7 @@ def erase(
             raise ConfigError("at the coordinator give --ledger and --site; at a site give its table first")
         with patience("erasing"), talking(json) as report:
             report |= _leave(ledger, site, block or [], targets, derive=derive)
+            report["answers_deleted"] = _forget_answers(site, ledger, runs)
         return
     chosen = [bool(ids), bool(where), bool(block), everything, due]
     if sum(chosen) != 1:
@@ -94,6 +101,18 @@ def erase(
             numbers = [one.receipt.entry.number for one in deliveries if one.receipt]
             report["blocks"] = [delivery_record(one) for one in deliveries]
         report |= _finish(book, numbers, targets, derive=derive)
+        report["answers_deleted"] = _forget_answers(site, ledger, runs)
+
+
+def _forget_answers(site: str, ledger: Path | None, runs: list[Path] | None) -> int:
+    """Delete what the site answered to runs that were killed and never resumed."""
+    from fedrcd.federation.answers import forget_recorded
+
+    folders = runs or ([ledger.parent] if ledger else [])
+    number = sum(forget_recorded(folder, site) for folder in folders)
+    if number:
+        print(f"{number} recorded answer{'s' * (number != 1)} of site {site} to unfinished runs deleted")
+    return number
 
 
 def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, derive: bool) -> dict[str, Any]:

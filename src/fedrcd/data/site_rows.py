@@ -104,10 +104,7 @@ def read_site_rows(path: str | os.PathLike[str], federation: Federation, site: S
 
 def site_rows(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> SiteRows:
     """As `read_site_rows`, of an Arrow table."""
-    for name in site.columns:
-        if name not in arrow.column_names:
-            raise DataError(f"{source} lacks column {name!r}, which the federation says site {site.name!r} holds")
-    labels = _labels(arrow, federation, site, source)
+    labels = block_labels(arrow, federation, site, source)
     values = from_arrow(arrow.select(list(site.columns)), source).values
     ids = _ids(arrow, federation.id_column, source)
     blocks, places = {}, {}
@@ -123,8 +120,11 @@ def site_rows(arrow: pa.Table, federation: Federation, site: SiteEntry, source: 
     return SiteRows(source, blocks, places, arrow)
 
 
-def _labels(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> Any:
-    """The block of every row."""
+def block_labels(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> Any:
+    """The block of every row of a site's table, which must have the declared columns."""
+    for name in site.columns:
+        if name not in arrow.column_names:
+            raise DataError(f"{source} lacks column {name!r}, which the federation says site {site.name!r} holds")
     if federation.block_column in arrow.column_names:
         return np.array([str(label) for label in arrow[federation.block_column].to_pylist()], dtype=object)
     if len(site.blocks) > 1:

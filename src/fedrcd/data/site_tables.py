@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
-
 from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.labelled import LabelledTable
 from fedrcd.data.read import read_arrow
+from fedrcd.data.site_rows import block_labels
 from fedrcd.errors import DataError
 
 
@@ -25,15 +24,8 @@ def site_tables(federation: Federation, site: SiteEntry, path: str | os.PathLike
     """
     path = Path(path)
     arrow = read_arrow(path)
-    lacking = [name for name in site.columns if name not in arrow.column_names]
-    if lacking:
-        raise DataError(f"{path.name} lacks column {lacking[0]!r}, which the federation says site {site.name!r} holds")
-    has_blocks = federation.block_column in arrow.column_names
-    if not has_blocks and len(site.blocks) > 1:
-        raise DataError(f"{path.name} lacks the block column {federation.block_column!r}")
+    labels = block_labels(arrow, federation, site, path.name)
     declared = {block.label: block.rows for block in federation.blocks}
-    column = arrow[federation.block_column].to_pylist() if has_blocks else list(site.blocks) * len(arrow)
-    labels = np.array([str(label) for label in column], dtype=object)
     identifier = federation.id_column if federation.id_column in arrow.column_names else ""
     kept = arrow.select([*site.columns, *filter(None, [identifier])])
     tables = []

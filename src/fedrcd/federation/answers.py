@@ -17,6 +17,9 @@ from fedrcd.errors import FileError
 from fedrcd.federation.messages import SUMS, Reply
 from fedrcd.protocol.wire import from_bytes, to_bytes
 
+ANSWERS = "answers.sqlite"
+"""Their file in the folder of a run."""
+
 TABLE = """
 create table if not exists answers (
     run text not null, digest text not null, site text not null, place integer not null,
@@ -86,6 +89,11 @@ class Answers:
                 database.close()
         except (sqlite3.Error, OSError) as problem:
             raise FileError(f"cannot keep answers in {self.path}: {problem}") from None
+
+
+def forget_recorded(folder: Path, site: str) -> int:
+    """Delete what a site answered to runs anywhere in a folder that have not ended; how many answers there were."""
+    return sum(Answers(path).forget(site) for path in sorted(folder.rglob(ANSWERS)))
 
 
 def _sums(data: bytes | None) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, ProtocolError
-from fedrcd.federation.answers import Answers
+from fedrcd.federation.answers import ANSWERS, Answers
 from fedrcd.federation.deployed import Courier, Deployed, Progress, Recorder, SiteLost
 from fedrcd.federation.messages import cohort_layout, federation_digest
-from fedrcd.federation.plan import ANSWERS, Outcome, RunPlan, Status
+from fedrcd.federation.plan import Outcome, RunPlan, Status
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import build, find

@@ -19,7 +19,7 @@ from fedrcd.federation.deployed import Patience
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
 from fedrcd.statistics.grid import ARITHMETIC
 
-PLAN, STATUS, OUTCOME, ANSWERS = "run.json", "status.json", "outcome.json", "answers.sqlite"
+PLAN, STATUS, OUTCOME = "run.json", "status.json", "outcome.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

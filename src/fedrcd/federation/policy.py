@@ -9,9 +9,9 @@ erased, so that nobody can tell which is which.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, comb
 
 from fedrcd.errors import ConfigError
+from fedrcd.federation.guards import Rules
 from fedrcd.federation.ledger.configuration import TENSOR
 
 
@@ -39,19 +39,13 @@ class Policy:
                 raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
 
 
-ROWS_PER_VARIABLE = 10
-FEWEST_ROWS = 100
-ROWS_PER_TENSOR = 2
-"""Rows in multiples of what the full tensor determines."""
-
-
-def default_policy(columns: int, families: tuple[str, ...]) -> Policy:
+def default_policy(columns: int, families: tuple[str, ...], rules: Rules = Rules()) -> Policy:  # noqa: B008 - frozen
     """The policy for a site with p columns: batches of 10 p rows within 30 days, sums of at least 100 and 10 p rows.
 
     A full tensor determines (C(p + 4, 4) - 1) / p rows, more than pair sums do; where it is sent, batches and sums are
-    of twice as many.
+    of twice as many. The numbers are those of the rules of disclosure.
     """
-    batch = ROWS_PER_VARIABLE * columns
+    batch = rules.rows_per_variable * columns
     if TENSOR in families:
-        batch = max(batch, ceil(ROWS_PER_TENSOR * (comb(columns + 4, 4) - 1) / columns))
-    return Policy(batch=batch, rows=max(FEWEST_ROWS, batch))
+        batch = max(batch, rules.needed_tensor_rows(columns))
+    return Policy(batch=batch, rows=max(rules.rows, batch))

@@ -16,10 +16,11 @@ import httpx
 import numpy as np
 import pytest
 
+from fedrcd.federation.answers import ANSWERS
 from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
 from fedrcd.federation.flower.processes import APP, FLOWER, Security
 from fedrcd.federation.keys import make_development_keys
-from fedrcd.federation.plan import ANSWERS, OUTCOME, Outcome
+from fedrcd.federation.plan import OUTCOME, Outcome
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.flower.evil_site import taken_over
