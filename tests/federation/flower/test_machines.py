@@ -267,18 +267,23 @@ def _round(plan):
 def test_a_killed_process_and_a_killed_node_are_tried_again(machines):
     data, kept = machines.disk.data(C), machines.folder / "kept.parquet"
     shutil.move(data, kept)
-    os.mkfifo(data)  # so that the process is there when it is killed
+    os.mkfifo(data)
     harmed = []
 
-    def harm(status):
-        answering = machines.answering(C)
-        if not harmed and status.round == 1 and answering:
-            for number in [*answering, *machines.nodes(B)]:  # both at once: Flower takes about a minute to notice
-                with contextlib.suppress(OSError):
-                    os.kill(number, signal.SIGKILL)
-            harmed.extend(answering)
-            data.unlink()
-            shutil.move(kept, data)
+    def harm(_):
+        if harmed:
+            return
+        try:
+            pipe = os.open(data, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            return
+        harmed.extend(machines.answering(C))
+        for number in [*harmed, *machines.nodes(B)]:  # both at once: Flower takes about a minute to notice
+            with contextlib.suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+        data.unlink()
+        shutil.move(kept, data)
+        os.close(pipe)
 
     outcome = machines.run("fedrcd-x", progress=harm, retries=3)
     assert harmed
