@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.errors import ProtocolError
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,
     EntropyQuestion,
@@ -19,12 +20,14 @@ from fedrcd.protocol.questions import (
     SiteMomentsQuestion,
     TensorQuestion,
 )
+from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.wire import KINDS, MAGIC, from_bytes, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 
@@ -45,6 +48,10 @@ QUESTIONS = [
 ]
 
 
+RESIDUALS = ResidualQuestion(NAMES, FRAME, np.eye(3), np.zeros(3), np.zeros(3), np.ones(3))
+ASKED = [*QUESTIONS, RESIDUALS, GroupedQuestion(QUESTIONS[0], 12), GroupedQuestion(QUESTIONS[4], 12)]
+
+
 def rows(seed: int, *, gaps: bool) -> np.ndarray:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 3))
@@ -57,7 +64,12 @@ def answers(seed: int) -> list[object]:
     plain = [question.answer([rows(seed, gaps=False)]) for question in QUESTIONS[:-1]]
     exact = [replace(QUESTIONS[k], grid=Grid()).answer([rows(seed, gaps=False)]).coarse() for k in (0, 4)]
     gaps = [question.answer([rows(seed, gaps=True)], gaps=True) for question in (QUESTIONS[0], QUESTIONS[4])]
-    return [*plain, *exact, *gaps, QUESTIONS[-1].answer([rows(seed, gaps=False)]).site_moments()]
+    residuals = RESIDUALS.answer([rows(seed, gaps=False)]).finished()
+    grouped = [
+        GroupedSums({("one", "x"): (part, part), ("two", "y"): (part,)}) for part in (plain[0], plain[4], *exact)
+    ]
+    moments = QUESTIONS[-1].answer([rows(seed, gaps=False)]).site_moments()
+    return [*plain, *exact, *gaps, residuals, *grouped, moments]
 
 
 LAYOUT = Layout(NAMES, (Holding("one", "x", NAMES[:2], 20), Holding("two", "x", NAMES, 20)))
@@ -74,7 +86,7 @@ def same(one: object, two: object) -> bool:
 
 @given(st.integers(0, 2**32))
 def test_what_travels_arrives_bit_for_bit(seed: int) -> None:
-    for value in [*QUESTIONS, *answers(seed), LAYOUT]:
+    for value in [*ASKED, *answers(seed), LAYOUT]:
         arrived = from_bytes(to_bytes(value), type(value))
         assert same(value, arrived)
         assert to_bytes(arrived) == to_bytes(value)
@@ -82,7 +94,7 @@ def test_what_travels_arrives_bit_for_bit(seed: int) -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    parts = [FRAME, GIVEN, BASIS, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *QUESTIONS, *answers(1)]
+    parts = [FRAME, GIVEN, BASIS, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *ASKED, *answers(1)]
     below = {kind for kind in KINDS.values() if not kind.__module__.startswith("fedrcd.federation")}  # they have tests
     assert {type(value) for value in parts} >= below
 

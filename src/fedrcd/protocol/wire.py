@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedrcd.errors import FedrcdError, ProtocolError
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,
     EntropyQuestion,
@@ -29,13 +30,16 @@ from fedrcd.protocol.questions import (
     SiteMomentsQuestion,
     TensorQuestion,
 )
+from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.statistics.site_moments import SiteMoments
 from fedrcd.statistics.tensor_sums import TensorSums
 
@@ -50,6 +54,8 @@ KINDS: dict[str, type[Any]] = {
     "entropy-question/1": EntropyQuestion,
     "expectation-question/1": ExpectationQuestion,
     "site-moments-question/1": SiteMomentsQuestion,
+    "grouped-question/1": GroupedQuestion,
+    "residual-question/1": ResidualQuestion,
     "grid/1": Grid,
     "clipped/1": Clipped,
     "exact-sums/1": ExactSums,
@@ -58,6 +64,8 @@ KINDS: dict[str, type[Any]] = {
     "entropy-sums/1": EntropySums,
     "expected-moments/1": ExpectedMoments,
     "site-moments/1": SiteMoments,
+    "grouped-sums/1": GroupedSums,
+    "residual-sums/1": ResidualSums,
 }
 """What may travel, by its tag; a change of fields or meaning needs a new number. Layers above enter their own kinds."""
 

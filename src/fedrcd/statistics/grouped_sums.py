@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.typing import Matrix, Vector
@@ -21,7 +22,7 @@ Origin = tuple[str, str]
 class GroupedSums:
     """One statistic per group of rows, of one or several sites; `+` puts sites together, `-` takes sites out."""
 
-    groups: Mapping[Origin, tuple[PairSums | TensorSums, ...]]
+    groups: Mapping[Origin, tuple[PairSums | TensorSums | ExactSums, ...]]
 
     @property
     def numbers(self) -> int:
@@ -102,8 +103,8 @@ class Stack:
 
 
 def in_floats(part: Any) -> Any:
-    """Sums that can be weighted: those kept in another form are read as float64."""
-    return part.floats() if hasattr(part, "floats") else part
+    """Sums that can be weighted: exact ones are read as float64."""
+    return part.floats() if isinstance(part, ExactSums) else part
 
 
 def _flat(part: Any, total: Any) -> Vector:
