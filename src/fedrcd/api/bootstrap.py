@@ -161,7 +161,7 @@ def _by_rows(
         for block, site in zip(prepared.blocks, prepared.transport.sites, strict=True)
         if isinstance(site, TableSite)
     ]
-    embed = partial(embed_blocks, variables=names, **chosen)
+    embed = partial(embed_blocks, variables=names, grid=prepared.setting.grid, **chosen)
     estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
     replicates = row_replicates(
         prepared.parts, prepared.setting, rows, embed, seed.spawn(n_sampling), jobs=jobs, progress=replicated
