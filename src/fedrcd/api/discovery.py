@@ -338,11 +338,8 @@ def software_versions() -> dict[str, str]:
     """Versions of what a result depends on."""
     import platform
 
-    import scipy
-    import sklearn
-
-    packages = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
-    return {"fedrcd": version("fedrcd"), "python": platform.python_version(), **packages}
+    packages = ("fedrcd", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def name_steps(steps: Sequence[Any], names: Sequence[str]) -> tuple[TraceStep, ...]:

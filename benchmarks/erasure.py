@@ -1,0 +1,58 @@
+"""From the command that erases a row to the new order, everything included, as its user waits for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.measure import Row, seconds
+from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, write_federation
+from fedrcd.data.propose import draft_frame
+from fedrcd.data.simulate import random_model
+from fedrcd.data.table import Table
+
+ROWS, P = 20_000, 20
+
+
+def run() -> Iterator[Row]:
+    """One row of 20,000 at p = 20, erased at once; the ledger lists one result of fedrcd-s, which is computed anew."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder)
+        site = ("site.parquet", "--federation", "federation.toml", "--site", "site", "--ledger", "ledger.db")
+        _fedrcd(folder, "ledger", "new", "ledger.db", "--federation", "federation.toml")
+        _fedrcd(folder, "contribute", *site)
+        _fedrcd(folder, "ledger", "discover", "ledger.db", "--method", "fedrcd-s")
+        (folder / "ids.txt").write_text("r7\n")
+        took = seconds(lambda: _fedrcd(folder, "erase", *site, "--ids", "ids.txt", "--now"))
+        idle = seconds(lambda: _fedrcd(folder, "--version"), repeats=3)
+    yield Row("erase one row of 20,000, p = 20: command to new order", f"{took:.2f} s", "<= 2 s")
+    yield Row("of which starting the command", f"{idle:.2f} s")
+
+
+def _write(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    model = random_model(P, noise="laplace", rng=rng)
+    X = model.sample(ROWS, rng)
+    frame = pd.DataFrame(X, columns=list(model.names)).assign(id=[f"r{k}" for k in range(ROWS)])
+    frame.to_parquet(folder / "site.parquet")
+    described = Federation(
+        variables=model.names,
+        sites=(SiteEntry("site", model.names, ("all",)),),
+        blocks=(BlockEntry("all", ROWS),),
+        frame=draft_frame(Table(X, model.names, "site")),
+    )
+    write_federation(folder / "federation.toml", described)
+
+
+def _fedrcd(folder: Path, *arguments: str) -> None:
+    command = [sys.executable, "-m", "fedrcd", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
