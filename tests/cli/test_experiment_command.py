@@ -38,7 +38,9 @@ def test_results_are_shown_beside_the_papers(ran):
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-c", "from fedrcd.cli.main import main; main()", "experiment", "run", "ablation"]
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # jobs in the background ignore it
+    start = f"{heed}; from fedrcd.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "experiment", "run", "ablation"]
     running = subprocess.Popen([*command, "--results", str(tmp_path)], stderr=subprocess.PIPE, text=True)
     journal = tmp_path / "ablation.unfinished.jsonl"
     deadline = time.monotonic() + 60

@@ -50,7 +50,7 @@ class OrderOnly:
 
     shape: tuple[int, int] = field(default=(0, 0))
 
-    def along(self, order: IntVector, cov: Matrix, rows: int) -> Matrix:  # noqa: ARG002
+    def along(self, order: IntVector, cov: Matrix, rows: int, constraints: None) -> Matrix:  # noqa: ARG002
         """No effects."""
         return np.zeros_like(cov)
 

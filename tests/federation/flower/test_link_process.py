@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -41,7 +42,8 @@ def answered(request):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(LocalOrders(inner)(request, None, send))
+    with ThreadPoolExecutor(1) as alone:  # this thread may have an event loop already, that of a browser
+        alone.submit(lambda: asyncio.run(LocalOrders(inner)(request, None, send))).result()
     return bool(passed), sent
 
 
