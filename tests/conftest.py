@@ -1,6 +1,14 @@
 """Settings for every test: hypothesis repeats the same examples and never judges a noisy machine's clock."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("fedrcd", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("fedrcd")
+
+WAITING = ("test_machines.py", "test_page_in_browser.py")
+"""Files that mostly wait for other processes: started first, they do not keep everybody waiting at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in WAITING)
