@@ -232,7 +232,7 @@ def _fits(value: Any, hint: Any) -> bool:
     origin, args = get_origin(hint), get_args(hint)
     if origin in {Union, types.UnionType}:
         return any(_fits(value, arg) for arg in args)
-    if origin is np.ndarray:
+    if origin is np.ndarray or origin is npt.NDArray:  # which of the two depends on the version of numpy
         return isinstance(value, np.ndarray)
     if origin is tuple:
         if not isinstance(value, tuple):
@@ -240,7 +240,7 @@ def _fits(value: Any, hint: Any) -> bool:
         if args[-1] is Ellipsis:
             return all(_fits(item, args[0]) for item in value)
         return len(value) == len(args) and all(map(_fits, value, args))
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, dict) and all(_fits(k, args[0]) and _fits(v, args[1]) for k, v in value.items())
     if hint in {int, float}:
         return type(value) is hint  # True is not a number here
