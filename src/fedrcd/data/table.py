@@ -118,7 +118,13 @@ def from_arrow(arrow: pa.Table, source: str) -> Table:
     for j, (name, column) in enumerate(zip(names, arrow.columns, strict=True)):
         if not _is_number(column.type):
             raise _not_numeric(name, source)
-        values[:, j] = column.cast(pa.float64(), safe=False).to_numpy()
+        first = 0
+        for chunk in column.cast(pa.float64(), safe=False).chunks:  # `to_numpy` would import pandas, which takes time
+            gaps = chunk.null_count > 0
+            values[first : first + len(chunk), j] = (
+                chunk.to_numpy(zero_copy_only=False) if gaps else np.from_dlpack(chunk)
+            )
+            first += len(chunk)
     return Table(values, names, source)
 
 

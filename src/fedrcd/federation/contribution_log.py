@@ -113,8 +113,12 @@ class ContributionLog:
         values = [memoryview(one).cast("B") for one in rows.values]
         if rows.ids is None:
             return Marks((), tuple(self._mark(b"row", block.encode(), one) for one in values))
-        ids = tuple(self.mark(block, one) for one in rows.ids)
+        ids = self.id_marks(block, rows)
         return Marks(ids, tuple(self._mark(b"row", mark, one) for mark, one in zip(ids, values, strict=True)))
+
+    def id_marks(self, block: str, rows: BlockRows) -> tuple[Mark, ...]:
+        """The keyed marks of the identifiers of rows, in their order."""
+        return tuple(self.mark(block, one) for one in rows.ids or ())
 
     def _mark(self, *parts: bytes | memoryview) -> Mark:
         framed = b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "little"), part)])

@@ -73,8 +73,7 @@ def strike_rows(member: Member, rows: SiteRows, ids: Mapping[str, Collection[str
         again = marks[block] & member.log.struck(block)
         if again:
             raise DataError(f"{len(again)} of the rows to erase were erased from block {block!r} before")
-        kept, _ = _without_struck(member, block, rows.blocks[block], marks[block])
-        _require_enough(member, block, kept)
+        _require_enough(member, block, _remaining(member, block, rows.blocks[block], marks[block]))
     number = sum(map(len, marks.values()))
     if not number:
         raise DataError(f"no row of {rows.source} is to be erased; look at the condition or the list")
@@ -164,11 +163,15 @@ def _selected(
     return Selection(rows, marks, toggled, distance, withheld)
 
 
-def _without_struck(
-    member: Member, block: str, rows: BlockRows, also: Collection[Mark] = ()
-) -> tuple[BlockRows, Marks]:
-    """The rows that take part, and their marks; without some more if there are any to be erased."""
+def _remaining(member: Member, block: str, rows: BlockRows, also: Collection[Mark]) -> BlockRows:
+    """The rows that take part once some more are erased."""
     struck = member.log.struck(block).union(also)
+    return rows.keep(np.array([mark not in struck for mark in member.log.id_marks(block, rows)], dtype=bool))
+
+
+def _without_struck(member: Member, block: str, rows: BlockRows) -> tuple[BlockRows, Marks]:
+    """The rows that take part, and their marks."""
+    struck = member.log.struck(block)
     if struck and rows.ids is None:
         raise DataError(f"rows of block {block!r} were erased by their identifiers, and the table has none now")
     marks = member.log.marks(block, rows)
