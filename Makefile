@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser demo demo-federation test check test-reference test-slow test-pythons docs docs-serve figures fmt verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer demo demo-federation test check test-reference test-slow test-pythons docs docs-serve figures fmt verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -33,14 +33,22 @@ setup-reference: .venv-reference/ready ## make .venv-reference with lingam and C
 	$(call environment,.venv-reference,$(REFERENCE_PYTHON),$<)
 
 # The report is tested in a real browser. Only root can install one; without it these tests say so and are skipped.
-browser: ## install Chromium from the packages of Debian or Ubuntu, to test the report
-	@if command -v chromium >/dev/null; then :; \
+# debian(command, packages, what is skipped without): from the packages of Debian or Ubuntu, where we may install them
+define debian
+	@if command -v $(1) >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo "installing Chromium to test the report ..."; \
-	  { apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core || \
-	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }; } >/dev/null 2>&1 \
-	    || echo "Chromium could not be installed: tests of the report in a browser will be skipped"; \
-	else echo "no Chromium here: tests of the report in a browser will be skipped; sudo apt-get install chromium"; fi
+	  echo "installing $(1) ..."; \
+	  { apt-get install -y -qq --no-install-recommends $(2) || \
+	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2); }; } >/dev/null 2>&1 \
+	    || echo "$(1) could not be installed: $(3) will be skipped"; \
+	else echo "no $(1) here: $(3) will be skipped; sudo apt-get install $(2)"; fi
+endef
+
+browser: ## install Chromium from the packages of Debian or Ubuntu, to test the report
+	$(call debian,chromium,chromium fonts-dejavu-core,tests of the report in a browser)
+
+tracer: ## install strace likewise, to test that nothing leaves the machine
+	$(call debian,strace,strace,the test that nothing leaves the machine)
 
 demo: setup ## find the causal order behind three hospitals' tables, without pooling their rows
 	@echo "three hospitals, one causal order, no row leaves its table:"
@@ -51,7 +59,7 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
 	@.venv/bin/python -m fedrcd.experiments.demo_federation
 
-test: setup check browser ## set up, check and test everything (what CI runs)
+test: setup check browser tracer ## set up, check and test everything (what CI runs)
 	@echo "running the tests ..."
 	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
 	@$(MAKE) --no-print-directory test-reference test-pythons

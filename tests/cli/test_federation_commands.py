@@ -16,7 +16,9 @@ from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
 
-pytestmark = pytest.mark.skipif(find_spec("flwr") is None, reason="needs Flower")
+pytestmark = pytest.mark.skipif(
+    find_spec("flwr") is None, reason="the extra `flower` is not installed here; `make setup` installs it"
+)
 
 A = NAMES[0]
 

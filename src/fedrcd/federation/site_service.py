@@ -130,7 +130,7 @@ class SiteService:
         except (DataError, FileError) as problem:
             self._note(request, Refusal.DATA, str(problem))
             return self._refuse(request, Refusal.DATA)
-        except Exception:
+        except Exception:  # whatever it is, its text may hold data: it goes into the log here, a fixed code leaves
             self._note(request, Refusal.FAILED, traceback.format_exc(limit=-3))
             return self._refuse(request, Refusal.FAILED)
 

@@ -229,8 +229,9 @@ def test_messages_that_could_not_be_pushed_are_silence(disk):
         def push_messages(self, messages):  # noqa: ARG002
             return []
 
+    full = Full(disk.settings_files())  # first: without a grid no message can be made
     message = Message(RecordDict(), 1, client.NAME)
-    assert list(exchange(Full(disk.settings_files()), {"a": message}, 1.0, 0.01)) == [("a", None)]
+    assert list(exchange(full, {"a": message}, 1.0, 0.01)) == [("a", None)]
 
 
 # the client
