@@ -56,10 +56,14 @@ class OnDisk:
         settings = {"run": "r1", "federation": str(self.file), "folder": str(out), "method": method, "by_key": False}
         return RunPlan(**{**settings, "wait": 0.0, **changes})
 
-    def in_process(self, cohort=None, arithmetic="exact"):
+    def in_process(self, cohort=None, arithmetic="exact", secrets=None):
         """The reference: the same rows, the same setting, no machines."""
         data = {site.name: self.data(site.name) for site in self.federation.sites}
-        return in_process(self.federation, data, arithmetic, cohort)
+        return in_process(self.federation, data, arithmetic, cohort, secrets)
+
+    def secrets(self):
+        """What the sites split their rows by, if they share none; only a test has them all."""
+        return {site.name: (self.state(site.name) / "secret").read_bytes() for site in self.federation.sites}
 
     def in_process_rows(self, name):
         return np.concatenate([block.rows for block in open_blocks(self.federation, name, self.data(name))])
@@ -89,6 +93,22 @@ def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed
         frame=frame_of(X, variables) if framed else {},
     )
     return OnDisk(folder, federation, {name: (part, variables) for name, part in zip(names, parts, strict=True)})
+
+
+def in_triples(folder, *, rows=400, seed=6):
+    """Sites with rows of their own and three of four columns each: every pair is held, no row is complete."""
+    _, X = simulated(4, 4 * rows, seed)
+    variables = default_names(4)
+    columns = {f"without-{name}": tuple(one for one in variables if one != name) for name in variables}
+    federation = Federation(
+        variables=variables,
+        sites=tuple(SiteEntry(name, held, (name,)) for name, held in columns.items()),
+        blocks=tuple(BlockEntry(name, rows) for name in columns),
+        frame=frame_of(X, variables),
+    )
+    parts = zip(columns.items(), np.split(X, 4), strict=True)
+    tables = {name: (part[:, [variables.index(one) for one in held]], held) for (name, held), part in parts}
+    return OnDisk(folder, federation, tables)
 
 
 def scattered(folder, *, p=4, rows=600, seed=5):

@@ -16,6 +16,7 @@ from fedrcd.federation.guards import (
     check_question,
     digest_of,
     few_levels,
+    numbers_in,
     small_cells,
     spent_numbers,
 )
@@ -23,6 +24,7 @@ from fedrcd.federation.messages import QUESTIONS
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site_log import Entry
 from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,
     EntropyQuestion,
@@ -30,11 +32,13 @@ from fedrcd.protocol.questions import (
     PairQuestion,
     SiteMomentsQuestion,
     TensorQuestion,
-    residual_map,
 )
+from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC, Grid, rounded_map
+from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.statistics.residual_maps import residual_map
 
 P = 4
 NAMES = ("a", "b", "c", "d")
@@ -45,7 +49,7 @@ MOMENTS = Gaussian(X.mean(axis=0), np.cov(X.T, ddof=0))
 EXACT = ARITHMETIC["exact"]
 
 
-def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES):
+def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES, split=None):
     return Case(
         question=question,
         run=run,
@@ -55,6 +59,7 @@ def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES):
         rows=rows,
         history=history,
         rules=Rules(),
+        split=split,
     )
 
 
@@ -104,6 +109,7 @@ HONEST = [
     ),
     entropies(),
     entropies(3),
+    ResidualQuestion(NAMES, FRAME, Basis(MOMENTS, (2, 0, 3, 1))),
 ]
 
 
@@ -114,7 +120,7 @@ def test_honest_questions_pass(question):
 
 def test_every_kind_that_travels_has_a_rule_or_is_refused():
     ruled = {kind for kind in QUESTIONS if kind in KINDS}
-    assert ruled == {PairQuestion, TensorQuestion, EntropyQuestion, SiteMomentsQuestion}
+    assert ruled == set(QUESTIONS) - {ExpectationQuestion}
     assert refusal(ExpectationQuestion(NAMES, FRAME, MOMENTS)) is Refusal.QUESTION
 
 
@@ -296,6 +302,79 @@ def test_the_covariance_stays_the_same_in_a_run():
     other = Gaussian(MOMENTS.mean, MOMENTS.cov + 0.1 * np.eye(P))
     assert refusal(residuals(2, 0, moments=other), history=[answered(2)]) is Refusal.MAP
     check_question(case(residuals(2, moments=other), history=[answered(2, run="another")]))
+
+
+def along(*order, moments=MOMENTS):
+    return ResidualQuestion(NAMES, FRAME, Basis(moments, order))
+
+
+def test_residuals_are_along_an_order_of_all_variables():
+    for order in [(), (0, 1, 2), (0, 1, 2, 2), (0, 1, 2, 4), (0, 1, 2, 3, 3)]:
+        assert refusal(along(*order)) is Refusal.MAP
+    singular = Gaussian(MOMENTS.mean, np.ones((P, P)))
+    assert refusal(along(0, 1, 2, 3, moments=singular)) is Refusal.MAP
+
+
+def test_residuals_are_along_the_order_that_the_run_found():
+    check_question(case(along(2, 0, 1, 3), history=[answered(2, 0)]))
+    check_question(case(along(2, 0, 1, 3), history=[answered(2, 0, 1, 3)]))  # asked again
+    check_question(case(along(2, 0, 1, 3), history=[answered(1, run="another")]))
+    assert refusal(along(2, 1, 0, 3), history=[answered(2, 0)]) is Refusal.PREFIX
+    assert refusal(along(2, 1, 0, 3), history=[answered(2, 0, 1, 3)]) is Refusal.PREFIX
+    other = Gaussian(MOMENTS.mean, MOMENTS.cov + 0.1 * np.eye(P))
+    assert refusal(along(2, 0, 1, 3, moments=other), history=[answered(2, 0)]) is Refusal.MAP
+    assert refusal(residuals(2, 0), history=[answered(2, 0, 1, 3)]) is Refusal.PREFIX  # nothing follows the checks
+
+
+MANY = np.random.default_rng(4).normal(size=(4000, P))
+EACH = [question for question in HONEST if isinstance(question, PairQuestion | TensorQuestion)]
+
+
+def evenly(groups):
+    return np.array_split(np.arange(len(MANY)), groups)
+
+
+def unevenly(groups):
+    return [np.arange(99), *np.array_split(np.arange(99, len(MANY)), groups - 1)]
+
+
+@pytest.mark.parametrize("each", EACH, ids=lambda question: type(question).__name__)
+def test_groups_pass_if_each_does(each):
+    question = GroupedQuestion(each, 10)
+    check_question(case(question, rows=MANY, split=evenly))
+    assert refusal(question, rows=MANY, split=unevenly) is Refusal.GROUPS
+
+
+def test_a_group_keeps_the_rules_of_levels_though_all_rows_together_do():
+    rows = MANY.copy()
+    rows[:, 0] = np.arange(len(rows)) % 40 == 0  # a hundred carriers, ten a group
+    check_question(case(PairQuestion(NAMES, FRAME, 4), rows=rows))
+    assert refusal(GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10), rows=rows, split=evenly) is Refusal.GROUPS
+
+
+def test_the_other_rules_speak_for_groups_as_they_do_for_blocks():
+    strange = GroupedQuestion(PairQuestion(NAMES, OTHER_FRAME, 4), 10)
+    assert refusal(strange, rows=MANY, split=evenly) is Refusal.FRAME
+    some = GroupedQuestion(PairQuestion(("a", "b"), FRAME.keep([0, 1]), 4), 10)
+    assert refusal(some, rows=MANY, split=evenly) is Refusal.QUESTION
+
+
+def test_rows_are_split_once():
+    question = GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10)
+    check_question(case(question, rows=MANY, split=evenly, history=[entry(groups=10), entry()]))
+    assert refusal(question, rows=MANY, split=evenly, history=[entry(groups=11)]) is Refusal.SPLIT
+
+
+def test_nobody_splits_into_more_groups_than_there_is_room_for():
+    question = GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10**9)
+    assert refusal(question, rows=MANY, split=lambda groups: pytest.fail(str(groups))) is Refusal.GROUPS
+
+
+def test_the_numbers_of_every_group_count():
+    question = PairQuestion(NAMES, FRAME, 4, grid=EXACT)
+    one = question.answer([MANY[:500]])
+    grouped = GroupedSums({("site", "block"): (one, question.answer([MANY[500:]]))})
+    assert numbers_in(grouped) == 2 * numbers_in(one)
 
 
 def test_numbers_add_up_over_rounds_and_runs():

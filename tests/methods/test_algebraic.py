@@ -4,9 +4,10 @@ import pytest
 from fedrcd.data import random_model
 from fedrcd.graphs import topological_order
 from fedrcd.methods.deflations.algebraic import deflate
-from fedrcd.protocol.questions import PairQuestion, residual_map
+from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
+from fedrcd.statistics.residual_maps import residual_map
 from tests.strategies import population, population_sd, sums_of
 
 UNITS = {"cov": (1, 1), "k3": (3, 0), "k12": (1, 2), "k4": (4, 0), "k13": (1, 3), "k22": (2, 2), "k2": (2, 0)}

@@ -7,7 +7,7 @@ from fedrcd.data.simulate import random_model
 from fedrcd.graphs.dag import is_valid_order
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.contrast import ContrastRefinement, _Terms
-from fedrcd.methods.refinements.insertion import climb, insertion_residuals, residual_rows
+from fedrcd.methods.refinements.insertion import climb, insertion_residuals
 from fedrcd.methods.refinements.pair_covariances import excess_covariances, gaussian_covariances, patterns
 from fedrcd.methods.refinements.pair_fit import PairFitRefinement, _Fit
 from fedrcd.methods.registry import build
@@ -18,6 +18,7 @@ from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_sums import pair_sums
+from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.tensor_cumulants import tensor_cumulants
 from fedrcd.statistics.tensor_sums import tensor_sums
 

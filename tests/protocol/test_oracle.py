@@ -7,10 +7,11 @@ from fedrcd.errors import ProtocolError
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.oracle import ORACLE_ROWS
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion, residual_map
+from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_index import pair_index
+from fedrcd.statistics.residual_maps import residual_map
 from fedrcd.statistics.tensor_cumulants import tensor_cumulants
 from tests.strategies import population, population_sd, random_frame, seeds
 

@@ -4,10 +4,11 @@ from hypothesis import given
 
 from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.protocol.embedded import embed
-from fedrcd.protocol.questions import EntropyQuestion, PairQuestion, residual_map
+from fedrcd.protocol.questions import EntropyQuestion, PairQuestion
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.residual_maps import residual_map
 from tests.strategies import random_cov, random_frame, seeds, sums_of
 
 NAMES = ("a", "b", "c")

@@ -48,7 +48,7 @@ QUESTIONS = [
 ]
 
 
-RESIDUALS = ResidualQuestion(NAMES, FRAME, np.eye(3), np.zeros(3), np.zeros(3), np.ones(3))
+RESIDUALS = ResidualQuestion(NAMES, FRAME, Basis(GIVEN, (2, 0, 1)))
 ASKED = [*QUESTIONS, RESIDUALS, GroupedQuestion(QUESTIONS[0], 12), GroupedQuestion(QUESTIONS[4], 12)]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Literal
@@ -15,43 +15,25 @@ import numpy as np
 
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.discover import RUN_SETTINGS, Prepared, prepare
-from fedrcd.errors import ConfigError, StatisticError
+from fedrcd.api.discovery import Discovery
+from fedrcd.errors import ConfigError
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.auto import AUTO
 from fedrcd.methods.bootstrap import (
-    Replicates,
-    ask_groups,
-    draw_weights,
-    group_replicates,
-    leave_one_out,
+    BootstrapPlan,
+    Resampled,
+    bytes_of_groups,
+    groups_for,
     one_round,
+    resample_groups,
     row_replicates,
 )
-from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.methods.skeleton import Parts
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import embed_blocks
 from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
 from fedrcd.protocol.site import TableSite, available_threads
-from fedrcd.protocol.transport import BYTES_PER_NUMBER, InProcess, Setting
-
-ENOUGH_UNITS = 100
-"""Groups over all sites beyond which more change little."""
-
-
-@dataclass(frozen=True, slots=True)
-class BootstrapPlan:
-    """What a bootstrap will cost, before anything is sent."""
-
-    method: str
-    groups: int
-    """Per site."""
-    bytes_by_site: Mapping[str, int]
-    rounds: int = 1
-
-    def __str__(self) -> str:
-        sizes = sorted(self.bytes_by_site.values())
-        size = f"{sizes[-1] / 1e3:,.1f} kB" if sizes[0] == sizes[-1] else f"up to {sizes[-1] / 1e3:,.1f} kB"
-        sites = f"{len(sizes)} site{'s' * (len(sizes) != 1)}"
-        return f"{sites}, {self.groups} groups of rows each: {size} a site in {self.rounds} round"
+from fedrcd.protocol.transport import InProcess, Setting
 
 
 def bootstrap(
@@ -128,18 +110,32 @@ def _by_groups(
     number = groups or default_groups(transport)
     if announce:
         announce(plan(prepared.card.name, parts, prepared.setting, transport, number))
-    grouped = ask_groups(parts, prepared.setting, transport, number)
-    weights = draw_weights(grouped.stack, n_sampling, np.random.default_rng(seed))
-    replicates = group_replicates(parts, grouped, weights, jobs=jobs, progress=replicated)
-    units, blocks = len(grouped.stack.origins), len({block for _, block in grouped.stack.origins})
-    return _result(
-        replace(prepared, transport=transport),
-        grouped.estimate,
-        replicates,
-        units=units,
-        freedom=float(units - blocks),
-        smallest_group=grouped.smallest,
-        without=_without(parts, grouped, prepared),
+    resampled = resample_groups(
+        parts, prepared.setting, transport, number, n_sampling, seed, jobs=jobs, progress=replicated
+    )
+    return _result(replace(prepared, transport=transport), resampled)
+
+
+def _result(prepared: Prepared, resampled: Resampled) -> Bootstrap:
+    found = prepared.discovery(resampled.estimate, resampled.replicates.edge_shares())
+    return told_by(resampled, found, prepared.setting.constraints)
+
+
+def told_by(resampled: Resampled, found: Discovery, constraints: Constraints | None) -> Bootstrap:
+    """What replicates say about the result on all rows."""
+    names, replicates = found.names, resampled.replicates
+    return Bootstrap(
+        discovery=found,
+        orders=replicates.orders,
+        adjacency_matrices_=replicates.B,
+        covariance=resampled.estimate.marginals.cov,
+        covariances=replicates.cov,
+        failed=replicates.failed,
+        constraints=constraints,
+        units=resampled.units,
+        freedom=float(resampled.units - resampled.blocks) if resampled.units else math.inf,
+        smallest_group=resampled.smallest,
+        without={site: (tuple(names[i] for i in order), B) for site, (order, B) in resampled.without.items()},
     )
 
 
@@ -166,31 +162,7 @@ def _by_rows(
     replicates = row_replicates(
         prepared.parts, prepared.setting, rows, embed, seed.spawn(n_sampling), jobs=jobs, progress=replicated
     )
-    return _result(prepared, estimate, replicates, units=0, freedom=math.inf, smallest_group=1, without={})
-
-
-def _result(prepared: Prepared, estimate: Estimate, replicates: Replicates, **facts: Any) -> Bootstrap:
-    confidence = (replicates.B != 0).mean(axis=0)
-    return Bootstrap(
-        discovery=prepared.discovery(estimate, confidence),
-        orders=replicates.orders,
-        adjacency_matrices_=replicates.B,
-        covariance=estimate.marginals.cov,
-        covariances=replicates.cov,
-        failed=replicates.failed,
-        constraints=prepared.setting.constraints,
-        **facts,
-    )
-
-
-def _without(parts: Parts[Any], grouped: Any, prepared: Prepared) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Results without each site; none where a site cannot be spared."""
-    names = prepared.setting.variables
-    try:
-        estimates = leave_one_out(parts, grouped)
-    except StatisticError:
-        return {}
-    return {site: (tuple(names[i] for i in one.order), one.B) for site, one in estimates.items()}
+    return _result(prepared, Resampled(estimate, replicates, units=0, blocks=0, smallest=1, without={}))
 
 
 def with_secrets(transport: InProcess, seed: np.random.SeedSequence, least: int = 1) -> InProcess:
@@ -208,23 +180,16 @@ def default_groups(transport: InProcess) -> int:
     """Groups per site: enough over all sites, none with fewer rows than a site answers for."""
     sizes = [len(site.rows) for site in transport.sites if isinstance(site, TableSite)]
     rows = max(100, 10 * len(transport.setting.variables))
-    typical = rows + 4 * math.sqrt(rows)  # sizes of groups vary by chance
-    return max(LEAST_GROUPS, min(math.ceil(ENOUGH_UNITS / len(sizes)), int(min(sizes) / typical)))
+    return max(LEAST_GROUPS, groups_for(sizes, [rows] * len(sizes)))
 
 
 def plan(method: str, parts: Parts[Any], setting: Setting, transport: InProcess, groups: int) -> BootstrapPlan:
-    """What each site will send, from the shape of the first question; no row is looked at."""
-    question = next(parts.rounds(replace(setting, fills_gaps=False)))
-    sizes: dict[str, int] = {}
-    for site in transport.sites:
-        assert isinstance(site, TableSite)
-        holding = 0 if setting.layout is None else site.place_in(setting.layout)
-        share = question.share(setting.layout, holding)
-        if share is not None:
-            one_row = np.zeros((1, len(share.question.variables)))
-            sums = share.finish(share.question.answer([one_row], gaps=site.gaps))
-            sizes[site.name] = sizes.get(site.name, 0) + BYTES_PER_NUMBER * groups * sums.numbers
-    return BootstrapPlan(method, groups, sizes)
+    """What the bootstrap of a federation in this process will cost."""
+    sites = [site for site in transport.sites if isinstance(site, TableSite)]
+    layout = setting.layout
+    holdings = [(site.name, 0 if layout is None else site.place_in(layout)) for site in sites]
+    gaps = any(site.gaps for site in sites)
+    return BootstrapPlan(method, groups, bytes_of_groups(parts, setting, holdings, groups, gaps=gaps))
 
 
 def _require_count(name: str, value: object, least: int) -> None:

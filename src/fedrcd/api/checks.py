@@ -24,6 +24,8 @@ from fedrcd.methods.checks import (
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Estimate, Marginals
 from fedrcd.protocol.driver import run
+from fedrcd.statistics.residual_sums import ResidualSums
+from fedrcd.typing import IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,20 +156,32 @@ def _check_given(
 
 def _order_only(found: Discovery, marginals: Marginals) -> Estimate:
     """A discovery as the estimate it came from, as far as its order."""
-    order = np.array([found.names.index(name) for name in found.order])
+    order = _places(found)
     return Estimate(order, found.B, (), marginals, order)
 
 
 def _checked(prepared: Prepared, found: Discovery, marginals: Marginals, scale: Check, level: float) -> Checks:
     traffic = prepared.transport.traffic
     before = replace(traffic)
-    order = np.array([found.names.index(name) for name in found.order])
-    findings: Findings | None = None
+    sums: ResidualSums | str
     try:
-        sums = run(ask_residuals(prepared.setting, marginals, order), prepared.transport)
+        sums = run(ask_residuals(prepared.setting, marginals, _places(found)), prepared.transport)
     except ProtocolError as problem:
-        checks = (*no_residuals(problem, found.names), scale)
-    else:
-        findings = assess(sums, found.names, order, found.B != 0, scale, level)
-        checks = findings.checks
-    return Checks(found, checks, findings, traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent)
+        sums = str(problem)
+    rounds, bytes_sent = traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent
+    return judge(found, sums, scale, level, rounds=rounds, bytes_sent=bytes_sent)
+
+
+def judge(
+    found: Discovery, sums: ResidualSums | str, scale: Check, level: float, *, rounds: int, bytes_sent: int
+) -> Checks:
+    """The verdicts from residual sums, or from the reason why there are none."""
+    if isinstance(sums, str):
+        return Checks(found, (*no_residuals(sums, found.names), scale), None, rounds, bytes_sent)
+    findings = assess(sums, found.names, _places(found), found.B != 0, scale, level)
+    return Checks(found, findings.checks, findings, rounds, bytes_sent)
+
+
+def _places(found: Discovery) -> IntVector:
+    """The order of a discovery, as numbers of its variables."""
+    return np.array([found.names.index(name) for name in found.order])

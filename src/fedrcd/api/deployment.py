@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from fedrcd.api.bootstrap import told_by
+from fedrcd.api.bootstrap_result import Bootstrap
+from fedrcd.api.checks import Checks, judge
 from fedrcd.api.describe import describe
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
 from fedrcd.data.federation import Federation
+from fedrcd.errors import ConfigError
 from fedrcd.federation.conduct import choose_method
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome
+from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import find
 from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.grid import ARITHMETIC
@@ -42,4 +47,23 @@ def discovery_of(outcome: Outcome, federation: Federation) -> Discovery:
         chosen=outcome.chosen,
         notes=(*outcome.warnings, *notes),
         holdings=[one for one in federation.layout().holdings if one.site in outcome.sites],
+        confidence=outcome.resampled.replicates.edge_shares() if outcome.resampled else None,
     )
+
+
+def bootstrap_of(outcome: Outcome, federation: Federation, knowledge: Knowledge | None = None) -> Bootstrap:
+    """The bootstrap in the outcome of a run that was planned with one."""
+    if outcome.resampled is None:
+        raise ConfigError("the run made no replicates")
+    constraints = knowledge.constraints(outcome.variables) if knowledge else None
+    return told_by(outcome.resampled, discovery_of(outcome, federation), constraints)
+
+
+def checks_of(outcome: Outcome, federation: Federation, level: float = 0.05) -> Checks:
+    """The checks in the outcome of a run that was planned with them."""
+    if outcome.checked is None:
+        raise ConfigError("the run asked for nothing that assumptions could be checked by")
+    checked = outcome.checked
+    sums = checked.residuals if checked.residuals is not None else checked.problem
+    found = discovery_of(outcome, federation)
+    return judge(found, sums, checked.scale, level, rounds=checked.rounds, bytes_sent=checked.bytes_sent)

@@ -15,8 +15,8 @@ from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning
 
 if TYPE_CHECKING:
-    from fedrcd.api.bootstrap import BootstrapPlan
     from fedrcd.api.bootstrap_result import Bootstrap
+    from fedrcd.methods.bootstrap import BootstrapPlan
 
 
 def bootstrap(

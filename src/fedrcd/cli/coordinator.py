@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json as json_form
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedrcd.cli.discover import show
-from fedrcd.cli.options import parse_options
+from fedrcd.cli.options import KnowledgeFile, parse_options
 from fedrcd.cli.patience import patience
 from fedrcd.cli.site import loudly_insecure
 from fedrcd.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fedrcd.data.federation import Federation
+    from fedrcd.federation.plan import Outcome, RunPlan
 
 app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the runs.", no_args_is_help=True)
 
@@ -70,6 +75,18 @@ def run(
         list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
     ] = None,
     arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
+    knowledge: KnowledgeFile = None,
+    bootstrap: Annotated[
+        int | None, typer.Option(help="Replicates to draw from sums of secret groups of rows; one round all the same.")
+    ] = None,
+    groups: Annotated[
+        int | None, typer.Option(help="Groups of rows per block for the bootstrap, at least 10; chosen if left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the replicates.")] = 0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the assumptions too, which takes one round more.")
+    ] = False,
+    level: Annotated[float, typer.Option(help="False alarms allowed per check, and 1 - level of intervals.")] = 0.05,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Go on without sites that are missing, instead of stopping.")
     ] = False,
@@ -81,31 +98,35 @@ def run(
     dry_run: DryRun = False,
 ) -> None:
     """Run a method over the sites of a federation; the same command again resumes a run that was interrupted."""
-    from fedrcd.api.deployment import discovery_of, require_coverage
+    from fedrcd.api.deployment import require_coverage
+    from fedrcd.api.discovery import require_level
     from fedrcd.data.federation import read_federation
+    from fedrcd.data.knowledge_file import read_knowledge
     from fedrcd.federation.deployed import Patience
     from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, planned, run_command
     from fedrcd.federation.flower.processes import require_flower
     from fedrcd.federation.plan import RunPlan, Status
 
     require_flower()
+    require_level(level)
     described = read_federation(federation)
     require_coverage(described, method)
     coordinator = Coordinator.read(state)
-    plan, resumes = planned(
-        RunPlan(
-            run=new_run(),
-            federation=str(federation.resolve()),
-            folder=str(out.resolve()),
-            method=method,
-            options={"weights": weights, "penalty": penalty, **parse_options(option or [])},
-            arithmetic=arithmetic,
-            allow_missing=allow_missing,
-            by_key=not coordinator.insecure,
-            wait=wait,
-            patience=Patience(deadline=deadline, retries=retries),
-        )
+    asked = RunPlan(
+        run=new_run(),
+        federation=str(federation.resolve()),
+        folder=str(out.resolve()),
+        method=method,
+        options={"weights": weights, "penalty": penalty, **parse_options(option or [])},
+        arithmetic=arithmetic,
+        allow_missing=allow_missing,
+        by_key=not coordinator.insecure,
+        wait=wait,
+        patience=Patience(deadline=deadline, retries=retries),
+        knowledge=read_knowledge(knowledge) if knowledge else None,
+        check=check,
     )
+    plan, resumes = planned(_with_bootstrap(asked, described, bootstrap, groups, seed))
     if dry_run:
         print(run_command(coordinator, plan))
         return
@@ -122,20 +143,61 @@ def run(
                     told.add(warning)
                     print(f"WARNING: {warning}", file=sys.stderr, flush=True)
             waiting = ", ".join(status.waiting)
-            sign.say(
-                f"{method}: round {status.round}, waiting for {waiting}" if waiting else f"{method}: {status.state}"
-            )
+            if status.state == "resampling":
+                sign.say(f"{method}: {status.replicates} of {bootstrap} replicates")
+            else:
+                sign.say(
+                    f"{method}: round {status.round}, waiting for {waiting}" if waiting else f"{method}: {status.state}"
+                )
 
         outcome = conduct(coordinator, plan, watch)
-    found = discovery_of(outcome, described)
-    found.to_json(out / "discovery.json")
-    if json:
+    _show_outcome(outcome, described, plan, level, as_json=json)
+
+
+def _with_bootstrap(
+    plan: RunPlan, federation: Federation, replicates: int | None, groups: int | None, seed: int
+) -> RunPlan:
+    """The plan with a bootstrap, if one is wanted; says what it will make the sites send."""
+    from fedrcd.federation.plan import Resampling
+    from fedrcd.federation.resampling import plan_groups
+
+    if replicates is None:
+        if groups is not None:
+            raise ConfigError("--groups belongs to a bootstrap; add --bootstrap with a number of replicates")
+        return plan
+    payload = plan_groups(federation, plan, groups)
+    print(f"to be sent: {payload}", file=sys.stderr)
+    return replace(plan, resampling=Resampling(replicates=replicates, groups=payload.groups, seed=seed))
+
+
+def _show_outcome(outcome: Outcome, federation: Federation, plan: RunPlan, level: float, *, as_json: bool) -> None:
+    """Print what a run found, and write it into its folder."""
+    from fedrcd.api.deployment import bootstrap_of, checks_of, discovery_of
+    from fedrcd.api.discovery import written
+    from fedrcd.cli import bootstrap, check
+
+    out = Path(plan.folder)
+    found = discovery_of(outcome, federation)
+    resampled = bootstrap_of(outcome, federation, plan.knowledge) if outcome.resampled else None
+    checks = checks_of(outcome, federation, level) if outcome.checked else None
+    files = {"discovery.json": found.to_json()}
+    if resampled:
+        files["bootstrap.json"] = json_form.dumps(bootstrap.as_dict(resampled, 1 - level), indent=1)
+    if checks:
+        files["checks.json"] = json_form.dumps(checks.to_dict(), indent=1)
+    for name, text in files.items():
+        written(text + "\n", out / name)
+    if as_json:
         print(found.to_json())
         return
     show(found)
+    if resampled:
+        bootstrap.show(resampled, 1 - level)
+    if checks:
+        check.show(checks)
     if outcome.missing:
         print(f"WITHOUT {', '.join(outcome.missing)}: the result is about the rows of the other sites only")
-    print(f"written: {out / 'discovery.json'}")
+    print(f"written: {', '.join(str(out / name) for name in files)}")
 
 
 @app.command()

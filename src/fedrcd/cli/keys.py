@@ -39,3 +39,16 @@ def init(
         print(f"{out}/{site.name}  private key: for {site.name} only; delete it here once it is there")
     print(f"{federation} has the public keys now: give every site this copy")
     print("ca.key signs new certificates: keep it offline. These keys are for development.")
+
+
+@app.command()
+def group_secret(out: Annotated[Path, typer.Argument(help="File to write; must not exist yet.")]) -> None:
+    """Make a secret by which sites that hold columns of the same rows split them into the same groups.
+
+    For `fedrcd site serve --group-secret` at each of these sites, and for nobody else: the coordinator must not have
+    it.
+    """
+    from fedrcd.federation.secret import write_secret
+
+    write_secret(out)
+    print(f"{out}: for the sites that share rows, and nobody else")

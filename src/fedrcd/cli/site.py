@@ -49,6 +49,10 @@ def serve(
     approve: Annotated[bool, typer.Option(help="Hold every answer until a person here releases it.")] = False,
     deadline: Annotated[float, typer.Option(help="Seconds after which a question is given up.")] = 300.0,
     min_rows: Annotated[int, typer.Option(help="Complete rows that a block must have at least.")] = 100,
+    group_secret: Annotated[
+        Path | None,
+        typer.Option(help="Secret to split rows into groups by, for sites that hold columns of the same rows."),
+    ] = None,
     local_port: Annotated[
         int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
@@ -61,11 +65,23 @@ def serve(
     from fedrcd.federation.flower.supervise import keep_running
     from fedrcd.federation.guards import Rules
     from fedrcd.federation.keys import public_key_of, public_text
+    from fedrcd.federation.secret import read_secret
     from fedrcd.federation.site_check import check_site
     from fedrcd.federation.site_service import site_entry
 
     require_flower()
-    settings = _settings(name, federation, data, state, approve=approve, deadline=deadline, rules=Rules(rows=min_rows))
+    settings = _settings(
+        name,
+        federation,
+        data,
+        state,
+        approve=approve,
+        deadline=deadline,
+        rules=Rules(rows=min_rows),
+        group_secret=str(group_secret.resolve()) if group_secret else "",
+    )
+    if group_secret:
+        read_secret(group_secret)
     described = read_federation(federation)
     entry = site_entry(described, name)
     home = Path(settings.state)
@@ -121,6 +137,8 @@ def preview(
     name: Name,
     federation: FederationFile,
     data: Data,
+    groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
+    check: Annotated[bool, typer.Option("--check", help="With the checks of assumptions.")] = False,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -136,7 +154,7 @@ def preview(
     described = read_federation(federation)
     with patience(f"rehearsing {method}"):
         blocks = open_blocks(described, name, data)
-        chosen, releases, whole = rehearse(described, method, blocks)
+        chosen, releases, whole = rehearse(described, method, blocks, groups=groups, check=check)
     rows = sum(len(block.rows) for block in blocks)
     total = sum(release.numbers for release in releases)
     history = SiteService(settings).log.entries()

@@ -6,24 +6,30 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.federation.answers import ANSWERS, Answers
+from fedrcd.federation.confidence import Checked
 from fedrcd.federation.deployed import Courier, Deployed, Progress, Recorder, SiteLost
 from fedrcd.federation.messages import cohort_layout, federation_digest
-from fedrcd.federation.plan import Outcome, RunPlan, Status
+from fedrcd.federation.plan import Outcome, Resampling, RunPlan, Status
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
+from fedrcd.methods.bootstrap import Resampled, one_round, resample_groups
+from fedrcd.methods.checks import Check, Remembering, ask_residuals, scale_check, single_round
 from fedrcd.methods.registry import build, find
-from fedrcd.methods.skeleton import Estimate
+from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.questions import SiteMomentsQuestion
-from fedrcd.protocol.transport import Setting
+from fedrcd.protocol.site import available_threads
+from fedrcd.protocol.transport import Setting, Transport
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.statistics.residual_sums import ResidualSums
 
 SECONDS_PER_ROUND = 5.0
 """About what a round takes between machines; `auto` avoids rounds by it."""
@@ -52,11 +58,11 @@ class Conductor:
         for attempt in range(len(self.federation.sites)):
             transport = self._transport(courier, cohort, answers, f"{self.plan.run}.{attempt}")
             try:
-                estimate = self._converse(transport, choice)
+                found = self._converse(transport, choice)
             except SiteLost as lost:
                 cohort = self._without(cohort, lost)
                 continue
-            outcome = self._outcome(choice, estimate, transport)
+            outcome = self._outcome(choice, found, transport)
             outcome.write(self.plan.folder)
             answers.delete()
             Status(state="finished", round=outcome.rounds, warnings=outcome.warnings).write(self.plan.folder)
@@ -97,16 +103,8 @@ class Conductor:
 
     def _transport(self, courier: Courier, cohort: tuple[str, ...], answers: Answers, run: str) -> Deployed:
         """The transport over a cohort, in the declared frame or one that is asked for."""
-        variables = self.federation.variables
-        frame = declared_frame(self.federation)
-        setting = Setting(
-            variables,
-            frame or Frame.identity(len(variables)),
-            cohort_layout(self.federation, cohort),
-            grid=ARITHMETIC[self.plan.arithmetic],
-        )
         return Deployed(
-            setting=setting,
+            setting=run_setting(self.federation, self.plan, cohort),
             courier=courier,
             run=run,
             federation=federation_digest(self.federation),
@@ -118,12 +116,59 @@ class Conductor:
             warn=self.warn,
         )
 
-    def _converse(self, transport: Deployed, choice: Choice) -> Estimate:
+    def _converse(self, transport: Deployed, choice: Choice) -> Found:
         if declared_frame(self.federation) is None:
             setting = replace(transport.setting, frame=ask_frame(transport))
             transport = replace(transport, setting=setting)
-        rounds = build(choice.method, **self.plan.options).rounds(transport.setting)
-        return drive(rounds, transport)
+        card, setting, heard = find(choice.method), transport.setting, Remembering(transport, [])
+        if self.plan.resampling is None:
+            parts = build(card.name, **self.plan.options)
+            estimate, resampled = drive(parts.rounds(setting), heard), None
+            first = heard.answers[-1] if single_round(card) else None
+        else:
+            parts = one_round(card, dict(self.plan.options))
+            resampled = self._resample(parts, heard, self.plan.resampling)
+            estimate, first = resampled.estimate, heard.answers[-1].total()
+        if not self.plan.check:
+            return Found(estimate, resampled, None)
+        scale = scale_check(card, parts, setting, estimate, first)
+        return Found(estimate, resampled, self._check(transport, estimate, scale))
+
+    def _resample(self, parts: Parts[Any], transport: Transport, resampling: Resampling) -> Resampled:
+        """The estimate from the sums of groups, and replicates of it."""
+
+        def tell(done: int) -> None:
+            Status(
+                state="resampling",
+                round=transport.traffic.rounds,
+                replicates=done,
+                warnings=tuple(self.warnings),
+            ).write(self.plan.folder)
+
+        return resample_groups(
+            parts,
+            transport.setting,
+            transport,
+            resampling.groups,
+            resampling.replicates,
+            np.random.SeedSequence(resampling.seed),
+            jobs=available_threads(),
+            progress=tell,
+        )
+
+    def _check(self, transport: Deployed, estimate: Estimate, scale: Check) -> Checked:
+        """Residual sums along the order that was found, in one round more."""
+        traffic, problem = transport.traffic, ""
+        before = replace(traffic)
+        residuals: ResidualSums | None = None
+        try:
+            residuals = drive(ask_residuals(transport.setting, estimate.marginals, estimate.order), transport)
+        except SiteLost:
+            raise
+        except ProtocolError as reason:  # nobody holds complete rows
+            problem = str(reason)
+        rounds, bytes_sent = traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent
+        return Checked(residuals, problem, scale, rounds, bytes_sent)
 
     def _progress(self, progress: Progress) -> None:
         """Write how far the run is, but not a thousand times in a round of a thousand sites."""
@@ -139,7 +184,7 @@ class Conductor:
             warnings=tuple(self.warnings),
         ).write(self.plan.folder)
 
-    def _outcome(self, choice: Choice, estimate: Estimate, transport: Deployed) -> Outcome:
+    def _outcome(self, choice: Choice, found: Found, transport: Deployed) -> Outcome:
         clipped = transport.traffic.clipped
         return Outcome(
             run=self.plan.run,
@@ -147,7 +192,9 @@ class Conductor:
             chosen=choice.reason,
             options=find(choice.method).resolve(self.plan.options),
             variables=self.federation.variables,
-            estimate=estimate,
+            estimate=found.estimate,
+            resampled=found.resampled,
+            checked=found.checked,
             sites=transport.cohort,
             missing=tuple(site.name for site in self.federation.sites if site.name not in transport.cohort),
             rounds=transport.traffic.rounds,
@@ -157,6 +204,26 @@ class Conductor:
             seconds=tuple(transport.seconds),
             warnings=tuple(self.warnings),
         )
+
+
+class Found(NamedTuple):
+    """What a conversation gave: the estimate, and what to judge it by if the plan asks for that."""
+
+    estimate: Estimate
+    resampled: Resampled | None
+    checked: Checked | None
+
+
+def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) -> Setting:
+    """What a method knows before its first question; the frame is a stand-in where none is declared."""
+    variables = federation.variables
+    return Setting(
+        variables,
+        declared_frame(federation) or Frame.identity(len(variables)),
+        cohort_layout(federation, cohort),
+        grid=ARITHMETIC[plan.arithmetic],
+        constraints=plan.knowledge.constraints(variables) if plan.knowledge else None,
+    )
 
 
 def choose_method(federation: Federation, method: str) -> Choice:

@@ -170,8 +170,8 @@ class Deployed:
         before = self.answers.version(self.run, site)
         if before is not None and before != reply.version:
             raise SiteLost(site, "changed its rows during the run; start a new one")
-        for _, sums in reply.blocks:
-            if sums is not None and not fits(question, sums):
+        for label, sums in reply.blocks:
+            if sums is not None and not fits(question, sums, (site, label)):
                 raise SiteLost(site, "sent sums that are not of the kind or the size that was asked for")
             if sums is not None:
                 require_usable(sums, question, site)

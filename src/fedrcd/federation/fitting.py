@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import EntropyQuestion, PairQuestion, Question, SiteMomentsQuestion, TensorQuestion
+from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.grouped_sums import GroupedSums, Origin
 from fedrcd.statistics.pair_sums import POWERS, PairSums
+from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.statistics.site_moments import SiteMoments
 from fedrcd.statistics.tensor_sums import TensorSums
 
 
-def fits(question: Question[Any], sums: Any) -> bool:
-    """Whether sums are of the kind and the size that were asked for."""
+def fits(question: Question[Any], sums: Any, origin: Origin) -> bool:
+    """Whether sums are of the kind and the size that were asked for; `origin` is whose they are."""
+    if isinstance(question, GroupedQuestion):
+        if not isinstance(sums, GroupedSums) or set(sums.groups) != {origin}:
+            return False
+        parts = sums.groups[origin]
+        return len(parts) == question.groups and all(fits(question.each, part, origin) for part in parts)
     if isinstance(sums, ExactSums):
         on_grid = sums.grid == getattr(question, "grid", None)
         return on_grid and _fits(question, sums.low) and _fits(question, sums.high)
@@ -37,4 +46,6 @@ def _fits(question: Question[Any], sums: Any) -> bool:
         return isinstance(sums, EntropySums) and sums.log_cosh.shape == sums.gauss.shape == (m,)
     if isinstance(question, SiteMomentsQuestion):
         return isinstance(sums, SiteMoments) and sums.sums.shape == (7, p)
+    if isinstance(question, ResidualQuestion):
+        return isinstance(sums, ResidualSums) and sums.fits(p)
     return False

@@ -14,8 +14,13 @@ maps                      residuals are those of least squares in the moments th
                           the same in a run, and the variables regressed on grow by one at a time
 frame                     one for a federation: the declared one, or the first that was used; values are clipped and
                           rounded on one of the known grids, or never
+groups                    sums of groups of rows leave if every group keeps these rules as if it were a block; rows are
+                          split once, into as many groups as the first time, by a secret that stays here
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 ========================  =============================================================================================
+
+Checks of assumptions need powers of residuals up to the twelfth, which is near that of the largest alone: about how far
+the farthest row lies from what the others predict is told by it, and nothing of which row that is.
 
 A kind of question without a rule here is refused.
 """
@@ -24,7 +29,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -34,6 +39,7 @@ import numpy as np
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site_log import ANSWERED, Entry
 from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,
     EntropyQuestion,
@@ -41,13 +47,15 @@ from fedrcd.protocol.questions import (
     Question,
     SiteMomentsQuestion,
     TensorQuestion,
-    residual_map,
 )
+from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
-from fedrcd.typing import Matrix
+from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.statistics.residual_maps import residual_map
+from fedrcd.typing import IntVector, Matrix
 
 CLOSE = 1e-6
 """How far a residual map may be from the one it claims to be, relative to its largest entry; rounding of exact sums
@@ -85,7 +93,7 @@ class Case:
     """A question put to one block: everything that the rules look at.
 
     `rows` are the complete rows of the block, `columns` its columns; `frame` is the declared one, if it is declared;
-    `history` is what the site logged about this federation.
+    `history` is what the site logged about this federation; `split` gives the rows of each of some number of groups.
     """
 
     question: Question[Any]
@@ -96,6 +104,7 @@ class Case:
     rows: Matrix
     history: Sequence[Entry]
     rules: Rules
+    split: Callable[[int], Sequence[IntVector]] | None = None
 
     @property
     def p(self) -> int:
@@ -146,6 +155,8 @@ def spent_numbers(history: Sequence[Entry], block: str) -> int:
 
 def numbers_in(sums: Any) -> int:
     """How many numbers about rows an answer tells; an exact one is a single number, however many bytes it takes."""
+    if isinstance(sums, GroupedSums):
+        return sum(numbers_in(part) for parts in sums.groups.values() for part in parts)
     counted = sums.low if isinstance(sums, ExactSums) else sums
     return int(counted.numbers)
 
@@ -281,14 +292,51 @@ def honest_entropy_map(case: Case) -> None:
     _grows_by_one(case, basis)
 
 
-def _basis(basis: Basis | None, case: Case) -> Basis:
-    """The moments and sources a map claims to come from, if they can be such."""
+def honest_order(case: Case) -> None:
+    """Refuse residuals along something that is not an order, or not the one that the run has found so far."""
+    question = case.question
+    assert isinstance(question, ResidualQuestion)
+    basis = _basis(question.basis, case, most=len(case.variables))
+    if len(basis.sources) != len(case.variables):
+        raise Refused(Refusal.MAP, "residuals are asked for along an order of some of the variables")
+    last = _last_residuals(case, basis)
+    if last is not None and basis.sources[: len(last)] != last:
+        raise Refused(Refusal.PREFIX)
+
+
+def one_split(case: Case) -> None:
+    """Refuse another number of groups than before: where two splits cross, sets of rows are smaller than in either."""
+    question = case.question
+    assert isinstance(question, GroupedQuestion)
+    before = {entry.groups for entry in case.answered} - {0}
+    if before - {question.groups}:
+        raise Refused(Refusal.SPLIT)
+
+
+def group_by_group(case: Case) -> None:
+    """Refuse unless every group of rows keeps the rules as if it were a block of its own."""
+    question = case.question
+    assert isinstance(question, GroupedQuestion)
+    assert case.split is not None
+    if question.groups * case.rules.needed_rows(case.p) > len(case.rows):  # before anybody splits into a million
+        raise Refused(Refusal.GROUPS)
+    for rows in case.split(question.groups):
+        try:
+            check_question(replace(case, question=question.each, rows=case.rows[rows], split=None))
+        except Refused as refused:
+            if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS, Refusal.CELLS}:
+                raise Refused(Refusal.GROUPS, f"in one of {question.groups} groups: {refused}") from None
+            raise
+
+
+def _basis(basis: Basis | None, case: Case, most: int | None = None) -> Basis:
+    """The moments and sources a map claims to come from, if they can be such; all but one are sources at most."""
     if basis is None:
         raise Refused(Refusal.MAP, "the question does not say where its residual map comes from")
     p, moments, sources = len(case.variables), basis.moments, basis.sources
     if moments.cov.shape != (p, p) or moments.mean.shape != (p,) or len(set(sources)) != len(sources):
         raise Refused(Refusal.MAP)
-    if not all(0 <= source < p for source in sources) or len(sources) >= p:
+    if not all(0 <= source < p for source in sources) or len(sources) > (most or p - 1):
         raise Refused(Refusal.MAP)
     finite = np.isfinite(moments.cov).all() and np.isfinite(moments.mean).all()
     if not finite or not np.array_equal(moments.cov, moments.cov.T) or np.linalg.eigvalsh(moments.cov)[0] <= 0:
@@ -303,17 +351,20 @@ def _require_close(came: Matrix, true: Matrix) -> None:
 
 def _grows_by_one(case: Case, basis: Basis) -> None:
     """Refuse other moments than before in the run, and sources that are not those of before and at most one more."""
-    before = [entry for entry in case.answered if entry.run == case.run and entry.sources is not None]
-    if not before:
+    last = _last_residuals(case, basis)
+    if last is None:
         if len(basis.sources) > 1:
             raise Refused(Refusal.PREFIX, "the first residuals of a run are given at most one variable")
-        return
-    last = before[-1]
-    assert last.sources is not None
-    if digest_of(basis.moments) != last.basis:
-        raise Refused(Refusal.MAP, "the covariance behind the residual maps changed within a run")
-    if basis.sources != last.sources and (basis.sources[:-1] != last.sources):
+    elif basis.sources != last and basis.sources[:-1] != last:
         raise Refused(Refusal.PREFIX)
+
+
+def _last_residuals(case: Case, basis: Basis) -> tuple[int, ...] | None:
+    """The variables that the last residuals of this run were given, if there were any; they had the same moments."""
+    before = [entry for entry in case.answered if entry.run == case.run and entry.sources is not None]
+    if before and digest_of(basis.moments) != before[-1].basis:
+        raise Refused(Refusal.MAP, "the covariance behind the residual maps changed within a run")
+    return before[-1].sources if before else None
 
 
 COMMON: tuple[Check, ...] = (no_filling, enough_rows)
@@ -323,5 +374,7 @@ KINDS: dict[type[Any], tuple[Check, ...]] = {
     TensorQuestion: (*COMMON, one_frame, known_grid, enough_rows_for_tensor, quadruples_of_levels),
     EntropyQuestion: (*COMMON, one_frame, pairs_of_levels, honest_entropy_map),
     SiteMomentsQuestion: (*COMMON, frame_or_none, pairs_of_levels),
+    ResidualQuestion: (*COMMON, one_frame, pairs_of_levels, honest_order),
+    GroupedQuestion: (one_split, group_by_group),
 }
 """The rules by kind of question."""

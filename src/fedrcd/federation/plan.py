@@ -15,11 +15,30 @@ from typing import Any
 import numpy as np
 
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.federation.confidence import Checked, read_checked, read_replicates, write_checked, write_replicates
 from fedrcd.federation.deployed import Patience
+from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.methods.bootstrap import Resampled
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
 from fedrcd.statistics.grid import ARITHMETIC
 
+HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "by_key", "wait", "patience"})
+"""Parts of a plan that change nothing of what is asked."""
+
 PLAN, STATUS, OUTCOME = "run.json", "status.json", "outcome.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """A bootstrap: how many replicates, of how many groups of rows per block, drawn by which seed."""
+
+    replicates: int
+    groups: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.replicates < 1 or self.seed < 0:
+            raise ConfigError("replicates must be at least 1 and the seed at least 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +65,12 @@ class RunPlan:
         Seconds to wait at the start for sites to be there.
     patience : Patience
         How long to wait for answers.
+    knowledge : Knowledge, optional
+        What is known of the graph.
+    resampling : Resampling, optional
+        Ask for sums of groups of rows, and draw replicates from them.
+    check : bool
+        Ask, in one round more, for what checks of assumptions need.
     """
 
     run: str
@@ -58,6 +83,9 @@ class RunPlan:
     by_key: bool = True
     wait: float = 60.0
     patience: Patience = field(default_factory=Patience)
+    knowledge: Knowledge | None = None
+    resampling: Resampling | None = None
+    check: bool = False
 
     def __post_init__(self) -> None:
         if not (self.wait >= 0 and self.patience.deadline > 0 and self.patience.retries >= 0):
@@ -67,7 +95,9 @@ class RunPlan:
 
     def same_as(self, other: RunPlan) -> bool:
         """Whether another run asks the same, so that its answers can be used."""
-        mine, others = ((plan.federation, plan.method, dict(plan.options), plan.arithmetic) for plan in (self, other))
+        mine, others = (
+            {name: value for name, value in asdict(plan).items() if name not in HOW_TO_RUN} for plan in (self, other)
+        )
         return mine == others
 
     def write(self) -> None:
@@ -79,17 +109,24 @@ class RunPlan:
         """The plan in the folder of a run."""
         content = read_json(Path(folder) / PLAN)
         try:
-            return cls(**{**content, "patience": Patience(**content["patience"])})
+            known, resampling = content["knowledge"], content["resampling"]
+            parts = {
+                "patience": Patience(**content["patience"]),
+                "knowledge": known and Knowledge(**known),
+                "resampling": resampling and Resampling(**resampling),
+            }
+            return cls(**{**content, **parts})
         except (TypeError, KeyError):
             raise FileError(f"{Path(folder) / PLAN} is not the plan of a run") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How far a run is: `state` is "waiting", "running", "finished" or "failed"."""
+    """How far a run is: `state` is "waiting", "running", "resampling", "finished" or "failed"."""
 
     state: str
     round: int = 0
+    replicates: int = 0
     answered: int = 0
     waiting: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -132,11 +169,18 @@ class Outcome:
     clipped: tuple[int, int] | None
     seconds: tuple[float, ...]
     warnings: tuple[str, ...]
+    resampled: Resampled | None = None
+    checked: Checked | None = None
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write it into the folder of the run; every number keeps its last bit."""
-        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "estimate"}
-        write_json(Path(folder) / OUTCOME, {**content, "estimate": _estimate_content(self.estimate)})
+        """Write it into the folder of the run, the file that says it is finished last; every number keeps its bits."""
+        own = ("estimate", "resampled", "checked")
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in own}
+        content["estimate"] = _estimate_content(self.estimate)
+        if self.resampled:
+            write_replicates(Path(folder), self.resampled)
+        content["checked"] = write_checked(Path(folder), self.checked) if self.checked else None
+        write_json(Path(folder) / OUTCOME, content)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Outcome:
@@ -144,8 +188,14 @@ class Outcome:
         content = read_json(Path(folder) / OUTCOME)
         try:
             estimate = _estimate(content.pop("estimate"))
+            checked = content.pop("checked")
             lists = ("variables", "sites", "missing", "seconds", "warnings")
-            return cls(**{**content, **{name: tuple(content[name]) for name in lists}}, estimate=estimate)
+            return cls(
+                **{**content, **{name: tuple(content[name]) for name in lists}},
+                estimate=estimate,
+                resampled=read_replicates(Path(folder), estimate),
+                checked=read_checked(Path(folder), checked) if checked else None,
+            )
         except (TypeError, KeyError, ValueError):
             raise FileError(f"{Path(folder) / OUTCOME} is not the outcome of a run") from None
 

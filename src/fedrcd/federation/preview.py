@@ -13,9 +13,12 @@ from fedrcd.federation.guards import numbers_in
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.federation.words import describe
-from fedrcd.methods.registry import build
+from fedrcd.methods.bootstrap import ask_groups, one_round
+from fedrcd.methods.checks import ask_residuals
+from fedrcd.methods.registry import build, find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock
+from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import Setting, Traffic
@@ -54,10 +57,13 @@ class Rehearsal:
         return result
 
 
-def rehearse(federation: Federation, method: str, blocks: Sequence[LocalBlock]) -> tuple[str, list[Release], bool]:
+def rehearse(
+    federation: Federation, method: str, blocks: Sequence[LocalBlock], *, groups: int = 0, check: bool = False
+) -> tuple[str, list[Release], bool]:
     """The method, what it would ask this site, and whether that is all.
 
-    A site that lacks columns cannot run a method to its end alone: then the list stops where it would need others.
+    With `groups` it is asked for sums of so many groups of rows, with `check` for residuals at the end. A site that
+    lacks columns cannot run a method to its end alone: then the list stops where it would need others.
     """
     name = choose_method(federation, method).method
     variables = federation.variables
@@ -69,10 +75,19 @@ def rehearse(federation: Federation, method: str, blocks: Sequence[LocalBlock]) 
     setting = Setting(
         variables, frame or Frame.identity(len(variables)), cohort_layout(federation, [site]), grid=ARITHMETIC["exact"]
     )
-    sites = [TableSite(block.site, block.rows, block.columns, block.block) for block in blocks]
+    grouping = Grouping(b"rehearsal", least=0)
+    sites = [
+        TableSite(block.site, block.rows, block.columns, block.block, ids=block.ids, grouping=grouping)
+        for block in blocks
+    ]
     rehearsal = Rehearsal(sites, setting)
     try:
-        run(build(name).rounds(setting), rehearsal)
+        if groups:
+            estimate = ask_groups(one_round(find(name), {}), setting, rehearsal, groups).estimate
+        else:
+            estimate = run(build(name).rounds(setting), rehearsal)
+        if check:
+            run(ask_residuals(setting, estimate.marginals, estimate.order), rehearsal)
     except FedrcdError:
         return name, rehearsal.releases, False
     return name, rehearsal.releases, True

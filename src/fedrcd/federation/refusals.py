@@ -25,6 +25,9 @@ class Refusal(StrEnum):
     BUDGET = "budget"
     MAP = "map"
     PREFIX = "prefix"
+    GROUPS = "groups"
+    SPLIT = "split"
+    SECRET = "secret"
     APPROVAL = "approval"
     WAITING = "waiting"
     DATA = "data"
@@ -45,6 +48,11 @@ WORDS = {
     Refusal.BUDGET: "its budget is used up: it has released as many numbers about these rows as it may",
     Refusal.MAP: "the residuals asked for are not least-squares residuals of the covariance that came with them",
     Refusal.PREFIX: "the residuals asked for do not follow from those of the round before",
+    Refusal.GROUPS: "a group of its rows would break a rule that whole blocks keep; ask for fewer groups, or take a "
+    "method of pair sums such as fedrcd-ni",
+    Refusal.SPLIT: "its rows are split once and for all: ask for as many groups as before",
+    Refusal.SECRET: "it shares rows with other sites and has no secret in common with them to split these rows by; "
+    "see `fedrcd site serve --group-secret`",
     Refusal.APPROVAL: "a person there refused to release the answer",
     Refusal.WAITING: "a person there has to approve the answer first",
     Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",

@@ -6,10 +6,9 @@ import hashlib
 import hmac
 import json
 import os
-import secrets
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,11 @@ from fedrcd.federation.messages import (
     unpack_request,
 )
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site_log import ANSWERED, Entry, SiteLog, now
 from fedrcd.federation.words import describe
 from fedrcd.protocol.embedded import LocalBlock, complete_rows
+from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.wire import Packet
 from fedrcd.statistics.coverage import Layout
@@ -58,6 +59,9 @@ class SiteSettings:
         Seconds after which a question is given up.
     rules : Rules
         The rules of disclosure.
+    group_secret : str
+        Path of a secret by which rows are split into groups, for sites that hold columns of the same rows: they must
+        have the same. Others use one of their own.
     """
 
     name: str
@@ -67,6 +71,7 @@ class SiteSettings:
     approve: bool = False
     deadline: float = 300.0
     rules: Rules = field(default_factory=Rules)
+    group_secret: str = ""
 
     def __post_init__(self) -> None:
         if not self.deadline > 0:
@@ -164,8 +169,12 @@ class SiteService:
     ) -> tuple[Any, Entry | None]:
         """The sums of one block, and what to log of them; nothing where it has nothing to say."""
         question, layout = request.question, agreement.layout(request.cohort)
-        if question.share(layout, _place(layout, block)) is None:
+        each, groups = (question.each, question.groups) if isinstance(question, GroupedQuestion) else (question, 0)
+        if each.share(layout, _place(layout, block)) is None:
             return None, None
+        site = TableSite(block.site, block.rows, block.columns, block.block, ids=block.ids)
+        if groups:
+            site = replace(site, grouping=self._grouping(agreement.federation, block.block))
         case = Case(
             question=question,
             run=request.run,
@@ -175,14 +184,14 @@ class SiteService:
             rows=block.rows,
             history=history,
             rules=self.settings.rules,
+            split=site.split,
         )
         check_question(case)
-        site = TableSite(block.site, block.rows, block.columns, block.block)
         sums = site.answer(question, layout)
         assert sums is not None  # it has a share
         numbers = numbers_in(sums)
         check_budget(case, block.block, numbers, request.digest, version)
-        basis = getattr(question, "basis", None)
+        basis = getattr(each, "basis", None)
         entry = self._entry(
             request,
             ANSWERED,
@@ -192,9 +201,10 @@ class SiteService:
             variables=len(block.columns),
             version=version,
             frame=digest_of(question.frame),
-            clips=question.grid is not None if hasattr(question, "grid") else None,
+            clips=each.grid is not None if hasattr(each, "grid") else None,
             basis=digest_of(basis.moments) if basis else "",
             sources=basis.sources if basis else None,
+            groups=groups,
         )
         return sums, entry
 
@@ -228,17 +238,21 @@ class SiteService:
             state.update(np.ascontiguousarray(block.rows).data)
         return state.hexdigest()[:32]
 
+    def _grouping(self, federation: Federation, block: str) -> Grouping:
+        """How the rows of a block are split: by a secret of this site's own, or one it shares with those it must."""
+        if self.settings.group_secret:
+            secret = read_secret(Path(self.settings.group_secret))
+        elif sum(block in site.blocks for site in federation.sites) > 1:
+            raise Refused(Refusal.SECRET)
+        else:
+            secret = self._secret()
+        return Grouping(group_key(secret), least=0)  # how many rows a group must have is for the rules to say
+
     def _secret(self) -> bytes:
         path = Path(self.settings.state) / "secret"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not path.exists():
-                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(handle, "wb") as file:
-                    file.write(secrets.token_bytes(32))
-            return path.read_bytes()
-        except OSError as problem:
-            raise FileError(f"cannot keep a secret in {path}: {problem.strerror}") from None
+        if not path.exists():
+            write_secret(path)
+        return read_secret(path)
 
     def _refuse(self, request: Request, code: Refusal) -> Reply:
         return Reply(request.run, request.digest, self.settings.name, refusal=code)
@@ -291,4 +305,4 @@ def open_blocks(federation: Federation, name: str, data: str | os.PathLike[str])
     """The complete rows of a site's table, block by block."""
     tables = site_tables(federation, site_entry(federation, name), data)
     opened = [one for table in tables for one in open_tables(table, os.path.basename(data), gaps=True)]
-    return [complete_rows(LocalBlock(one.site, one.block, one.names, one.values)) for one in opened]
+    return [complete_rows(LocalBlock(one.site, one.block, one.names, one.values, one.ids)) for one in opened]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     EntropyQuestion,
     ExpectationQuestion,
@@ -12,6 +13,7 @@ from fedrcd.protocol.questions import (
     SiteMomentsQuestion,
     TensorQuestion,
 )
+from fedrcd.protocol.residual_question import ResidualQuestion
 
 
 def describe(question: Question[Any]) -> str:
@@ -27,6 +29,14 @@ def describe(question: Question[Any]) -> str:
         return (
             f"the row count and, for every pair of {u} residuals given {given}, "
             f"sums of products of powers up to order {question.order}"
+        )
+    if isinstance(question, GroupedQuestion):
+        return f"for each of {question.groups} secret groups of rows: {describe(question.each)}"
+    if isinstance(question, ResidualQuestion):
+        return (
+            f"the row count and, for the residuals of {p} variables along an order, sums of powers up to the twelfth "
+            "(which tells about how large the largest is), of products of pairs up to order 4, and this site's own "
+            "mean, variance and fourth moment"
         )
     if isinstance(question, TensorQuestion):
         return f"the row count and sums of all products of up to four of {p} variables"

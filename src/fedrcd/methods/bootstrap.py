@@ -12,8 +12,9 @@ leave a third of the groups out of each replicate.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -26,14 +27,18 @@ from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock
-from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.groups import LEAST_GROUPS, GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
-from fedrcd.protocol.transport import Setting, Traffic, Transport
+from fedrcd.protocol.transport import BYTES_PER_NUMBER, Setting, Traffic, Transport
+from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.grouped_sums import GroupedSums, Stack
-from fedrcd.typing import IntMatrix, Matrix, Vector
+from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
 
 SAME_ORDER = {"fedrcd-x": "fedrcd-t", "hc": "fedrcd-t", "fedrcd-sx": "fedrcd-s"}
 """Methods of many rounds, and the one-round method from tensors that gives the same order."""
+
+ENOUGH_UNITS = 100
+"""Groups over all sites beyond which more change little."""
 
 Embed = Callable[[Sequence[LocalBlock]], Transport]
 """Makes a transport over blocks of rows."""
@@ -115,6 +120,97 @@ class Replicates(NamedTuple):
     """Covariance of each replicate, shape (replicates, p, p)."""
     failed: int
     """Replicates whose sums allowed no answer."""
+
+    def edge_shares(self) -> Matrix:
+        """Share of replicates that have each edge, shape (p, p)."""
+        shares: Matrix = (self.B != 0).mean(axis=0)
+        return shares
+
+
+class Resampled(NamedTuple):
+    """A result on all rows, with its replicates."""
+
+    estimate: Estimate
+    replicates: Replicates
+    units: int
+    """Groups over all sites; 0 where rows were resampled."""
+    blocks: int
+    """Blocks of rows they are of."""
+    smallest: int
+    """Rows of the smallest group."""
+    without: Mapping[str, tuple[IntVector, Matrix]]
+    """Order and effects without each site; empty where one cannot be spared."""
+
+
+def resample_groups(
+    parts: Parts[Any],
+    setting: Setting,
+    transport: Transport,
+    groups: int,
+    replicates: int,
+    seed: np.random.SeedSequence,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Resampled:
+    """Ask for the sums of groups in one round, and run the method on them and on replicates of them."""
+    grouped = ask_groups(parts, setting, transport, groups)
+    weights = draw_weights(grouped.stack, replicates, np.random.default_rng(seed))
+    drawn = group_replicates(parts, grouped, weights, jobs=jobs, progress=progress)
+    try:
+        without = {site: (one.order, one.B) for site, one in leave_one_out(parts, grouped).items()}
+    except StatisticError:
+        without = {}
+    origins = grouped.stack.origins
+    blocks = len({block for _, block in origins})
+    return Resampled(grouped.estimate, drawn, len(origins), blocks, grouped.smallest, without)
+
+
+def groups_for(sizes: Sequence[int], rows: Sequence[int]) -> int:
+    """Groups per block, for blocks of these sizes: enough over all, none with fewer rows than its block's `rows`.
+
+    That may be fewer than `LEAST_GROUPS`: then there are too few rows for a bootstrap of groups that large.
+    """
+    typical = [least + 4 * math.sqrt(least) for least in rows]  # sizes of groups vary by chance
+    room = min(int(size / one) for size, one in zip(sizes, typical, strict=True))
+    return min(max(LEAST_GROUPS, math.ceil(ENOUGH_UNITS / len(sizes))), room)
+
+
+def bytes_of_groups(
+    parts: Parts[Any], setting: Setting, holdings: Sequence[tuple[str, int]], groups: int, *, gaps: bool = False
+) -> dict[str, int]:
+    """What each site will send at most, from the shape of the first question; no row is looked at.
+
+    `holdings` are names of sites and the numbers of what they hold in the layout.
+    """
+    question = next(parts.rounds(replace(setting, fills_gaps=False)))
+    sizes: dict[str, int] = {}
+    for site, holding in holdings:
+        share = question.share(setting.layout, holding)
+        if share is not None:
+            one_row = np.zeros((1, len(share.question.variables)))
+            sums = share.finish(share.question.answer([one_row], gaps=gaps))
+            numbers = 2 * sums.low.numbers if isinstance(sums, ExactSums) else sums.numbers
+            sizes[site] = sizes.get(site, 0) + BYTES_PER_NUMBER * groups * numbers
+    return sizes
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapPlan:
+    """What a bootstrap will cost, before anything is sent."""
+
+    method: str
+    groups: int
+    """Per block of rows."""
+    bytes_by_site: Mapping[str, int]
+    """At most; small exact sums take fewer."""
+    rounds: int = 1
+
+    def __str__(self) -> str:
+        sizes = sorted(self.bytes_by_site.values())
+        sites = f"{len(sizes)} site{'s' * (len(sizes) != 1)}"
+        most = f"at most {sizes[-1] / 1e3:,.1f} kB a site"
+        return f"{sites}, {self.groups} groups of rows each: {most} in {self.rounds} round"
 
 
 def ask_groups(parts: Parts[Any], setting: Setting, transport: Transport, groups: int) -> Grouped:

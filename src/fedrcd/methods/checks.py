@@ -8,16 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedrcd.errors import ProtocolError
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods import residual_tests
 from fedrcd.methods.bootstrap import SAME_ORDER
-from fedrcd.methods.refinements.insertion import residual_rows
 from fedrcd.methods.registry import Card
 from fedrcd.methods.residual_tests import NonGaussianity, Tests, at_least_one
 from fedrcd.methods.skeleton import Estimate, Marginals, Parts
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.questions import Question, Rounds, S, ask
+from fedrcd.protocol.questions import Basis, Question, Rounds, S, ask
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.transport import Setting, Traffic, Transport
 from fedrcd.statistics.frame import Frame
@@ -45,13 +43,8 @@ class Check:
 
 def ask_residuals(setting: Setting, marginals: Marginals, order: IntVector) -> Rounds[ResidualSums]:
     """One round: sums of the residuals of every variable given all that precede it."""
-    frame = setting.frame
-    S_z = marginals.cov / np.outer(frame.scale, frame.scale)
-    mean = (marginals.mean - frame.centre) / frame.scale
-    W = np.empty_like(S_z)
-    W[order] = residual_rows(S_z, order.tolist())
-    question = ResidualQuestion(setting.variables, frame, W, W @ mean, mean, np.sqrt(np.diagonal(S_z)))
-    return (yield from ask(question))
+    basis = Basis(marginals.in_frame(setting.frame), tuple(order.tolist()))
+    return (yield from ask(ResidualQuestion(setting.variables, setting.frame, basis)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,7 +222,7 @@ def single_round(card: Card) -> bool:
     return card.name not in SAME_ORDER and card.name not in ("fed-direct", "direct-lingam")
 
 
-def no_residuals(problem: ProtocolError, names: Sequence[str]) -> tuple[Check, ...]:
+def no_residuals(problem: str, names: Sequence[str]) -> tuple[Check, ...]:
     """Checks that need complete rows where there are none."""
     reason = f"residuals of {len(names)} variables need complete rows: {problem}"
     return tuple(

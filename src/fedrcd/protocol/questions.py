@@ -270,18 +270,3 @@ def _whole_rows(question: Question[S], layout: Layout | None, holding: int) -> S
     if layout is not None and not layout.owned_rows()[holding]:
         return None
     return Share(question, _unchanged)
-
-
-def residual_map(cov: Matrix, given: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:
-    r"""Matrix R with r = R x the least-squares residuals of all other variables on `given`; and which these are.
-
-    :math:`r_U = x_U - \Sigma_{UP} \Sigma_{PP}^{-1} x_P`, the same residuals that successive regression on one source
-    after another leaves [P, Algorithm 1, line 13].
-    """
-    rest = tuple(j for j in range(len(cov)) if j not in given)
-    R = np.zeros((len(rest), len(cov)))
-    R[np.arange(len(rest)), rest] = 1.0
-    if given:
-        P = list(given)
-        R[:, P] = -np.linalg.solve(cov[np.ix_(P, P)], cov[np.ix_(P, rest)]).T
-    return R, rest

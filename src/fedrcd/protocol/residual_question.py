@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from fedrcd.errors import ProtocolError
-from fedrcd.protocol.questions import Share
+from fedrcd.protocol.questions import Basis, Share
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_sums import ResidualSums, residual_sums
-from fedrcd.typing import Matrix, Vector
+from fedrcd.typing import Matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResidualQuestion:
-    """Asks for sums of u = residuals @ z - offset and of y = (z - mean) / sd, over complete rows."""
+    """Asks for sums of the standardised residuals of every variable given all before it, over complete rows.
+
+    The sources of the basis are all variables, in causal order. A site computes the residuals from the moments itself,
+    so they can be nothing else than what they are called.
+    """
 
     variables: tuple[str, ...]
     frame: Frame
-    residuals: Matrix
-    offset: Vector
-    mean: Vector
-    sd: Vector
+    basis: Basis
 
     def share(self, layout: Layout | None, holding: int) -> Share[ResidualSums] | None:
         """Complete rows: residuals need all columns."""
@@ -34,4 +38,7 @@ class ResidualQuestion:
         """Sums over the rows."""
         if gaps:
             raise ProtocolError("residuals need complete rows")
-        return residual_sums(blocks, self.residuals, self.offset, self.mean, self.sd)
+        moments, order = self.basis.moments, list(self.basis.sources)
+        W = np.empty_like(moments.cov)
+        W[order] = residual_rows(moments.cov, order)
+        return residual_sums(blocks, W, W @ moments.mean, moments.mean, np.sqrt(np.diagonal(moments.cov)))

@@ -18,7 +18,7 @@ from fedrcd.protocol.questions import Question, S
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grouped_sums import GroupedSums
-from fedrcd.typing import Matrix
+from fedrcd.typing import IntVector, Matrix
 
 ROWS_PER_PIECE = 2048
 """Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
@@ -82,15 +82,19 @@ class TableSite:
 
     def _by_group(self, question: GroupedQuestion, layout: Layout | None) -> GroupedSums | None:
         """The statistic of each group of rows."""
-        if self.grouping is None:
-            raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
-        ids = self.ids if self.ids is not None else [str(row) for row in range(len(self.rows))]
-        parts = self.grouping.split(ids, question.groups, self.name) if question.groups > 1 else [slice(None)]
         each: Any = question.each
+        parts = self.split(question.groups)
         answers: list[Any] = [replace(self, rows=self.rows[part]).answer(each, layout) for part in parts]
         if any(answer is None for answer in answers):
             return None
         return GroupedSums({(self.name, self.block): tuple(answers)})
+
+    def split(self, groups: int) -> list[IntVector]:
+        """The rows of every group, by the secret of this site."""
+        if self.grouping is None:
+            raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
+        ids = self.ids if self.ids is not None else [str(row) for row in range(len(self.rows))]
+        return self.grouping.split(ids, groups, self.name)
 
     def place_in(self, layout: Layout) -> int:
         """Number of this holding in a layout that says of it what is true."""

@@ -63,6 +63,17 @@ class ResidualSums:
             raise StatisticError("products of residuals overflow")
         self.site.check(names)
 
+    def fits(self, p: int) -> bool:
+        """Whether these are sums of p residuals as they leave a site."""
+        square = (self.c21, self.c31, self.c22, self.squares)
+        return (
+            self.powers.shape == (HIGHEST + 1, p)
+            and self.even.shape == (3, p)
+            and all(array.shape == (p, p) for array in square)
+            and isinstance(self.site, SiteMoments)
+            and self.site.sums.shape == (7, p)
+        )
+
     def finished(self) -> ResidualSums:
         """As it leaves a site: with the site's own moments in place of its power sums."""
         assert isinstance(self.site, PowerSums)

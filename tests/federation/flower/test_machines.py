@@ -21,6 +21,7 @@ from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
 from fedrcd.federation.flower.processes import APP, FLOWER, Security
 from fedrcd.federation.keys import make_development_keys
 from fedrcd.federation.plan import OUTCOME, Outcome
+from fedrcd.methods.bootstrap import resample_groups
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.flower.evil_site import taken_over
@@ -52,12 +53,24 @@ def test_one_round_by_the_command_line(machines):
     out = machines.folder / "by-command"
     command = [sys.executable, "-m", "fedrcd", "coordinator", "run", "--federation", str(machines.disk.file), "--json"]
     command += ["--method", "fedrcd-s", "--out", str(out), "--state", str(machines.folder / "coordinator")]
+    command += ["--bootstrap", "20", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     outcome = Outcome.read(out)
     assert same_as_one_process(machines, outcome)
     assert json.loads(done.stdout)["B"] == outcome.estimate.B.tolist()
     assert not (out / ANSWERS).exists()
+    assert outcome.rounds == 2  # sums of groups, and residuals
+    assert "to be sent: 3 sites, 10 groups of rows each" in done.stderr
+    checks = json.loads((out / "checks.json").read_text())
+    assert [check["name"] for check in checks["checks"]][:2] == ["non-gaussian", "independence"]
+    reference = machines.disk.in_process(secrets=machines.disk.secrets())
+    expected = resample_groups(
+        build("fedrcd-s"), reference.setting, reference, 10, 20, np.random.SeedSequence(0)
+    ).replicates
+    assert np.array_equal(outcome.resampled.replicates.B, expected.B)
+    shares = json.loads((out / "bootstrap.json").read_text())["edge_probabilities"]
+    assert np.array_equal(shares, expected.edge_shares())
 
 
 def test_many_rounds(machines):

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import Basis, Rounds, ask, residual_map
+from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
+from fedrcd.statistics.residual_maps import residual_map
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.graphs.constraints import Constraints
+from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.typing import Matrix, Vector
 
 SWEEPS = 30
@@ -32,14 +33,6 @@ class Residuals(NamedTuple):
     rest: list[int]
     W: Matrix
     keys: list[Key]
-
-
-def residual_rows(S: Matrix, order: Sequence[int]) -> Matrix:
-    """W with e = W x of unit variance and uncorrelated: rows in causal order, columns in variable order."""
-    W = np.zeros_like(S)
-    factor = np.linalg.cholesky(S[np.ix_(order, order)])
-    W[:, order] = np.linalg.inv(factor)
-    return W
 
 
 def keys_along(order: Sequence[int]) -> list[Key]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.graphs.constraints import Constraints
-from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals, keys_along, residual_rows
+from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals, keys_along
 from fedrcd.methods.refinements.pair_covariances import (
     Covariances,
     excess_covariances,
@@ -31,6 +31,7 @@ from fedrcd.methods.refinements.pair_covariances import (
     patterns,
 )
 from fedrcd.statistics.pair_cumulants import PairCumulants
+from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.typing import IntVector, Matrix, Vector
 
 RIDGE = 1e-10
