@@ -167,3 +167,46 @@ def test_status_and_dry_run_of_a_coordinator_that_stopped(disk):
         call("coordinator", "run", "--federation", disk.file, "--out", "result", *state)
     Status(state="running", round=3, waiting=(A,)).write("result")
     assert "running, round 3, waiting for hospital-a" in call("coordinator", "status", *state, "--out", "result").output
+
+
+def test_a_bootstrap_that_cannot_work_is_refused_before_it_starts(disk, tmp_path):
+    from fedrcd.federation.flower.coordinator import Coordinator
+
+    Coordinator(state=str(disk.folder / "c"), host="127.0.0.1", port=9443, insecure=True, nodes={A: 5}).write()
+    run = ("coordinator", "run", "--federation", disk.file, "--out", "result", "--state", disk.folder / "c")
+    with pytest.raises(ConfigError, match="--groups belongs to a bootstrap"):
+        call(*run, "--groups", 10)
+    with pytest.raises(ConfigError, match="too few for 10 groups"):
+        call(*run, "--bootstrap", 50)
+    with pytest.raises(ConfigError, match="level"):
+        call(*run, "--level", 2)
+    (tmp_path / "known.toml").write_text('required = [["x1", "x2"], ["x2", "x1"]]')
+    with pytest.raises(ConfigError, match="x1 -> x2 -> x1"):
+        call(*run, "--knowledge", tmp_path / "known.toml")
+
+
+def test_what_a_bootstrap_will_send_is_said_before(tmp_path, monkeypatch):
+    from fedrcd.federation.flower.coordinator import Coordinator
+
+    monkeypatch.chdir(tmp_path)
+    disk = horizontal(tmp_path / "federation", p=3, rows=(1500, 1600, 1700))
+    Coordinator(state=str(disk.folder / "c"), host="127.0.0.1", port=9443, insecure=True, nodes={A: 5}).write()
+    run = ("coordinator", "run", "--federation", disk.file, "--out", "result", "--state", disk.folder / "c")
+    said = call(*run, "--bootstrap", 50, "--dry-run").output
+    assert "to be sent: 3 sites, 10 groups of rows each: at most 5.6 kB a site in 1 round" in said
+
+
+def test_a_secret_for_groups_is_made_once(disk):
+    assert "nobody else" in call("keys", "group-secret", "shared.secret").output
+    with pytest.raises(FileError, match=r"cannot keep a secret in shared\.secret: File exists"):
+        call("keys", "group-secret", "shared.secret")
+    serve = ("site", "serve", *site(disk), "--coordinator", "h:1", "--insecure", "--dry-run")
+    call(*serve, "--group-secret", "shared.secret")
+    with pytest.raises(FileError, match="cannot read the secret"):
+        call(*serve, "--group-secret", "none.secret")
+
+
+def test_preview_of_a_bootstrap(disk):
+    said = call("site", "preview", "fedrcd-s", *site(disk, "--groups", 10, "--check")).output
+    assert "for each of 10 secret groups of rows" in said
+    assert "powers up to the twelfth" in said

@@ -18,10 +18,15 @@ from fedrcd.federation.refusals import Refusal
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
+from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.questions import Basis
+from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import Packet, to_bytes
 from fedrcd.statistics.exact_sums import exact_pair_sums
+from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.statistics.pair_sums import pair_sums
 from tests.federation.couriers import Direct
 from tests.federation.sites import NAMES, OnDisk, horizontal
@@ -144,6 +149,42 @@ def test_a_wrong_reply_is_never_added(disk, lie):
     change, words = LIES[lie]
     with pytest.raises(SiteLost, match=words):
         pooled(disk, {B: [change]})
+
+
+def of_another_site(reply):
+    [(label, sums)] = reply.blocks
+    return replace(reply, blocks=((label, GroupedSums({(C, C): sums.groups[B, B]})),))
+
+
+def fewer_groups(reply):
+    [(label, sums)] = reply.blocks
+    return replace(reply, blocks=((label, GroupedSums({(B, B): sums.groups[B, B][1:]})),))
+
+
+def without_groups(reply):
+    [(label, sums)] = reply.blocks
+    return replace(reply, blocks=((label, sums.total()),))
+
+
+@pytest.mark.parametrize("lie", [of_another_site, fewer_groups, without_groups])
+def test_wrong_groups_are_never_added(disk, lie):
+    asked = GroupedQuestion(question(disk), 2)
+    assert transport(disk, Direct(disk), run="r0.0").pool(asked).smallest >= 100
+    with pytest.raises(SiteLost, match="kind or the size"):
+        transport(disk, Direct(disk, {B: [lie]})).pool(asked)
+
+
+def test_wrong_residual_sums_are_never_added(disk):
+    def fewer(reply):
+        [(label, sums)] = reply.blocks
+        return replace(reply, blocks=((label, replace(sums, c31=sums.c31[:2])),))
+
+    X = np.concatenate([disk.in_process_rows(name) for name in NAMES])
+    moments = Gaussian(np.zeros(3), np.cov(declared_frame(disk.federation).express(X).T))
+    asked = ResidualQuestion(disk.federation.variables, declared_frame(disk.federation), Basis(moments, (0, 1, 2)))
+    assert transport(disk, Direct(disk), run="r0.0").pool(asked).count == len(X)
+    with pytest.raises(SiteLost, match="kind or the size"):
+        transport(disk, Direct(disk, {B: [fewer]})).pool(asked)
 
 
 def test_sums_that_no_rows_have_are_never_added(disk):

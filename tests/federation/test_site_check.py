@@ -110,3 +110,13 @@ def test_a_site_with_some_columns_sees_the_first_question(tmp_path):
     )
     assert not whole
     assert len(releases) == 1
+
+
+def test_a_rehearsal_of_a_bootstrap_with_checks(disk):
+    blocks = open_blocks(disk.federation, A, disk.data(A))
+    _, [plain], _ = rehearse(disk.federation, "fedrcd-s", blocks)
+    _, [grouped, residuals], whole = rehearse(disk.federation, "fedrcd-s", blocks, groups=10, check=True)
+    assert whole
+    assert grouped.numbers == 10 * plain.numbers
+    assert grouped.question == f"for each of 10 secret groups of rows: {plain.question}"
+    assert "powers up to the twelfth" in residuals.question

@@ -11,7 +11,9 @@ from fedrcd.federation import site_service
 from fedrcd.federation.guards import Rules
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.secret import read_secret
 from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.wire import Packet, to_bytes
 from fedrcd.statistics.frame import Frame
@@ -220,3 +222,24 @@ def test_the_secret_of_a_site_is_its_own(disk):
 def test_a_frame_is_declared_for_all_variables_or_not_at_all(disk):
     assert isinstance(declared_frame(disk.federation), Frame)
     assert declared_frame(replace(disk.federation, frame={"x1": disk.federation.frame["x1"]})) is None
+
+
+def test_rows_are_split_by_a_secret_that_stays(disk):
+    asked = request(disk, question=GroupedQuestion(question(disk), 3))
+    first, again = (disk.service("hospital-a").reply(asked) for _ in range(2))
+    assert to_bytes(first.blocks[0][1]) == to_bytes(again.blocks[0][1])
+    (disk.state("hospital-a") / "secret").unlink()
+    other = disk.service("hospital-a").reply(asked)
+    assert to_bytes(other.blocks[0][1]) != to_bytes(first.blocks[0][1])
+    assert to_bytes(other.blocks[0][1].total()) == to_bytes(first.blocks[0][1].total())
+    assert [entry.groups for entry in disk.service("hospital-a").log.entries()] == [3, 3, 3]
+
+
+def test_a_secret_too_short_to_be_one_is_refused(disk, tmp_path):
+    (tmp_path / "short").write_bytes(b"1234")
+    service = disk.service("hospital-a", group_secret=str(tmp_path / "short"))
+    assert service.reply(request(disk, question=GroupedQuestion(question(disk), 3))).refusal is Refusal.FAILED
+    with pytest.raises(ConfigError, match="must have at least 32 bytes, got 4"):
+        read_secret(tmp_path / "short")
+    with pytest.raises(FileError, match="cannot read the secret"):
+        read_secret(tmp_path / "none")

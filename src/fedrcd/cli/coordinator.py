@@ -126,6 +126,8 @@ def run(
         knowledge=read_knowledge(knowledge) if knowledge else None,
         check=check,
     )
+    if asked.knowledge:
+        asked.knowledge.constraints(described.variables)  # what clashes is found before anything starts
     plan, resumes = planned(_with_bootstrap(asked, described, bootstrap, groups, seed))
     if dry_run:
         print(run_command(coordinator, plan))
