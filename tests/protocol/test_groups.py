@@ -9,6 +9,7 @@ from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.grouped_sums import GroupedSums
 
 NAMES = ("a", "b", "c")
@@ -42,6 +43,18 @@ def test_groups_add_up_to_all_rows_in_one_round(question):
     for total in (grouped.total(), stack.combine(np.ones(36))):
         for mine, theirs in zip(numbers(total), numbers(plain), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_clipped_values_are_counted_over_all_groups():
+    rows = ROWS.copy()
+    rows[:3] = 1e6
+    exact = GroupedQuestion(PairQuestion(NAMES, Frame.identity(3), 4, grid=ARITHMETIC["exact"]), 2)
+    transport = federation([rows])
+    transport.pool(exact)
+    assert transport.traffic.clipped.least > 0
+    floats = federation([rows])
+    floats.pool(GroupedQuestion(QUESTIONS[0], 2))
+    assert floats.traffic.clipped is None
 
 
 def numbers(sums):

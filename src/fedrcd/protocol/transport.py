@@ -15,6 +15,7 @@ from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid, rounded_map
+from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.typing import Matrix
 
 BYTES_PER_NUMBER = 8
@@ -50,7 +51,7 @@ class Traffic:
 
     def note_clipped(self, pooled: object) -> None:
         """Remember what the first exact sums clipped: later rounds are over the same rows."""
-        if self.clipped is None and isinstance(pooled, ExactSums):
+        if self.clipped is None and isinstance(pooled, ExactSums | GroupedSums):
             self.clipped = pooled.clipped
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.typing import Matrix, Vector
@@ -33,6 +33,12 @@ class GroupedSums:
     def smallest(self) -> int:
         """Rows of the smallest group: what a rule of minimum rows is about."""
         return min(int(np.min(in_floats(part).count)) for parts in self.groups.values() for part in parts)
+
+    @property
+    def clipped(self) -> Clipped | None:
+        """Values that exact sums had to clip; None where sums are float64."""
+        parts = [part.clipped for parts in self.groups.values() for part in parts if isinstance(part, ExactSums)]
+        return sum(parts, Clipped()) if parts else None
 
     def __add__(self, other: Self) -> Self:
         """The groups of both."""
