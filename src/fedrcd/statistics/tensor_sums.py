@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
+from math import comb, prod
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -23,8 +23,11 @@ from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import is_moment_matrix
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
-COLUMNS_AT_ONCE = 60
-"""Left-hand columns that one product takes at least: products with very few columns are slow."""
+COLUMNS_AT_ONCE = 100
+"""Left-hand columns that one product takes at least: products with few columns are slow."""
+
+COLUMNS_NEARBY = 30
+"""The same for the right-hand columns near the diagonal, where products of many blocks hold entries twice."""
 
 ROWS_AT_ONCE = 342
 """Rows per product; not a power of two, at which columns would compete for the same lines of the cache. Working memory
@@ -199,19 +202,16 @@ def tensor_sums_with_gaps(blocks: Iterable[Matrix], p: int) -> TensorSums:
 
 def tensor_sums(blocks: Iterable[Matrix], p: int) -> TensorSums:
     """Tensor sums of complete rows that arrive in blocks of shape (n, p), in the frame."""
-    groups = _groups(p)
-    totals = _totals(p)
-    work = _Work.allocate(p)
+    totals, work = _totals(p), _Work.allocate(p)
     for z, products in _row_products(blocks, p, work):
         left = work.left[:, : z.shape[1]]
-        for group, total in zip(groups, totals, strict=True):
+        for group, of_group in zip(_groups(p), totals, strict=True):
             at = 0
             for b in group.seconds:
                 np.multiply(z[: b + 1], z[b], out=left[at : at + b + 1])
                 at += b + 1
-            product = work.product[: total.size].reshape(total.shape)
-            total += np.matmul(left[:at], products[group.right :].T, out=product)
-    return TensorSums(p, _pack(p, groups, totals))
+            _add_products(group, left, products, of_group, work)
+    return TensorSums(p, _pack(p, totals))
 
 
 def tensor_limb_sums(blocks: Iterable[Matrix], p: int) -> list[tuple[Vector, int]]:
@@ -220,7 +220,6 @@ def tensor_limb_sums(blocks: Iterable[Matrix], p: int) -> list[tuple[Vector, int
     Products of two values are split into two limbs u + v; with w = u + v / 2^20, three sums of products give all four:
     the mixed ones are those of w w' less those of u u' and v v'. At most `limbs.ROWS_PER_SUM` rows.
     """
-    groups = _groups(p)
     totals = [_totals(p) for _ in range(3)]
     work = _Work.allocate(p)
     upper, mixed = np.empty_like(work.products), np.empty_like(work.products)
@@ -230,10 +229,9 @@ def tensor_limb_sums(blocks: Iterable[Matrix], p: int) -> list[tuple[Vector, int
         np.multiply(upper[:, :n], 2.0**-LIMB, out=mixed[:, :n])
         mixed[:, :n] += products
         for limb, of_limb in zip((products, upper[:, :n], mixed[:, :n]), totals, strict=True):
-            for group, total in zip(groups, of_limb, strict=True):
-                product = work.product[: total.size].reshape(total.shape)
-                total += np.matmul(limb[group.pairs], limb[group.right :].T, out=product)
-    low, high, both = (_pack(p, groups, of_limb) for of_limb in totals)
+            for group, of_group in zip(_groups(p), of_limb, strict=True):
+                _add_products(group, limb[group.pairs], limb, of_group, work)
+    low, high, both = (_pack(p, of_limb) for of_limb in totals)
     return [(low, 0), ((both - low - high * 2.0 ** (-2 * LIMB)) * 2.0**LIMB, 1), (high, 2)]
 
 
@@ -246,10 +244,16 @@ def packed_degrees(p: int) -> IntVector:
     return degrees  # type: ignore[return-value]
 
 
-def _totals(p: int) -> list[Matrix]:
-    """A place for the products of every group."""
-    size = pair_index(p + 1).size
-    return [np.zeros((group.columns, size - group.right)) for group in _groups(p)]
+def _totals(p: int) -> list[list[Matrix]]:
+    """A place for the products of every tile of every group."""
+    return [[np.zeros(tile.shape) for tile in group.tiles] for group in _groups(p)]
+
+
+def _add_products(group: _Group, left: Matrix, right: Matrix, totals: Sequence[Matrix], work: _Work) -> None:
+    """Add the products of a group's left-hand columns with the pairs they belong with; both lie as rows."""
+    for tile, total in zip(group.tiles, totals, strict=True):
+        product = work.product[: total.size].reshape(total.shape)
+        total += np.matmul(left[tile.left], right[tile.right].T, out=product)
 
 
 def _row_products(blocks: Iterable[Matrix], p: int, work: _Work) -> Iterator[tuple[Matrix, Matrix]]:
@@ -276,50 +280,80 @@ class _Work(NamedTuple):
 
     @classmethod
     def allocate(cls, p: int) -> _Work:
-        m, groups = pair_index(p + 1).size, _groups(p)
+        groups = _groups(p)
         return cls(
             z=np.ones((p + 1, ROWS_AT_ONCE)),
-            products=np.empty((m, ROWS_AT_ONCE)),
-            left=np.empty((max(group.columns for group in groups), ROWS_AT_ONCE)),
-            product=np.empty(max(group.columns * (m - group.right) for group in groups)),
+            products=np.empty((pair_index(p + 1).size, ROWS_AT_ONCE)),
+            left=np.empty((max(len(group.pairs) for group in groups), ROWS_AT_ONCE)),
+            product=np.empty(max(prod(tile.shape) for group in groups for tile in group.tiles)),
         )
 
 
+class _Tile(NamedTuple):
+    """One matrix product: which of the group's left-hand columns, with which pairs, for which second indices."""
+
+    seconds: range
+    left: slice
+    right: slice
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the product."""
+        return self.left.stop - self.left.start, self.right.stop - self.right.start
+
+
 class _Group(NamedTuple):
-    """Blocks that one matrix product computes: their second indices, left-hand pairs, and first right-hand pair."""
+    """Blocks whose left-hand columns are formed together: their second indices, these columns, and the products.
+
+    One tile has all of them with the pairs beyond the group. Nearer the diagonal, where later blocks need fewer pairs
+    than earlier ones, a tile has the columns of a few blocks.
+    """
 
     seconds: range
     pairs: IntVector
-    right: int
-
-    @property
-    def columns(self) -> int:
-        """Number of left-hand columns."""
-        return len(self.pairs)
+    tiles: tuple[_Tile, ...]
 
 
 @lru_cache(maxsize=128)
 def _groups(p: int) -> tuple[_Group, ...]:
     """Neighbouring blocks in groups of at least `COLUMNS_AT_ONCE` left-hand columns."""
-    index, groups, b = pair_index(p + 1), [], 0
-    while b <= p:
-        end, columns = b, 0
-        while end <= p and columns < COLUMNS_AT_ONCE:
-            columns += end + 1
-            end += 1
-        pairs = np.concatenate([index.number[: c + 1, c] for c in range(b, end)])
-        groups.append(_Group(range(b, end), pairs, int(index.number[b, b])))
-        b = end
+    index = pair_index(p + 1)
+    first_pair = [*np.diagonal(index.number).tolist(), index.size]  # of those whose first index is this one, or later
+    groups = []
+    for seconds in _runs(range(p + 1), COLUMNS_AT_ONCE):
+        pairs = np.concatenate([index.number[: b + 1, b] for b in seconds])
+        tiles = [_Tile(seconds, slice(0, len(pairs)), slice(first_pair[seconds.stop], index.size))]
+        at = 0
+        for few in _runs(seconds, COLUMNS_NEARBY):
+            columns = sum(b + 1 for b in few)
+            tiles.append(_Tile(few, slice(at, at + columns), slice(first_pair[few.start], first_pair[seconds.stop])))
+            at += columns
+        groups.append(_Group(seconds, pairs, tuple(tiles)))
     return tuple(groups)
 
 
-def _pack(p: int, groups: Sequence[_Group], totals: Sequence[Matrix]) -> Vector:
-    """The packed tensor from the groups' products, which hold some entries twice."""
+def _runs(seconds: range, least: int) -> Iterator[range]:
+    """Second indices in runs whose blocks together have at least so many left-hand columns, but for the last."""
+    start, columns = seconds.start, 0
+    for b in seconds:
+        columns += b + 1
+        if columns >= least or b + 1 == seconds.stop:
+            yield range(start, b + 1)
+            start, columns = b + 1, 0
+
+
+def _pack(p: int, totals: Sequence[Sequence[Matrix]]) -> Vector:
+    """The packed tensor from the products of all tiles, which hold some entries twice."""
     packed, blocks = np.empty(comb(p + 4, 4)), _blocks(p)
-    for group, total in zip(groups, totals, strict=True):
-        row = 0
-        for b in group.seconds:
-            block = blocks[b]
-            packed[block.place] = total[row : row + b + 1, block.right.start - group.right :].ravel()
-            row += b + 1
+    for group, of_group in zip(_groups(p), totals, strict=True):
+        for tile, total in zip(group.tiles, of_group, strict=True):
+            row = 0
+            for b in tile.seconds:
+                block = blocks[b]
+                start = max(tile.right.start, block.right.start)
+                entries = packed[block.place].reshape(b + 1, -1)
+                entries[:, start - block.right.start : tile.right.stop - block.right.start] = total[
+                    row : row + b + 1, start - tile.right.start :
+                ]
+                row += b + 1
     return packed
