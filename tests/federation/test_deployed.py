@@ -37,7 +37,7 @@ A, B, C = NAMES
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    return horizontal(tmp_path_factory.mktemp("federation"), p=3, rows=(300, 310, 320))
+    return horizontal(tmp_path_factory.mktemp("federation"), p=3, rows=(1500, 1510, 1520))
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def without_groups(reply):
 
 @pytest.mark.parametrize("lie", [of_another_site, fewer_groups, without_groups])
 def test_wrong_groups_are_never_added(disk, lie):
-    asked = GroupedQuestion(question(disk), 2)
+    asked = GroupedQuestion(question(disk), 10)
     assert transport(disk, Direct(disk), run="r0.0").pool(asked).smallest >= 100
     with pytest.raises(SiteLost, match="kind or the size"):
         transport(disk, Direct(disk, {B: [lie]})).pool(asked)
@@ -302,7 +302,7 @@ def test_cohorts_are_never_mixed(disk):
 def test_a_site_that_refuses_can_be_left_out(disk):
     disk.settings_files()
     courier = Direct(disk)
-    courier.services[B] = disk.service(B, rules=Rules(rows=1000))
+    courier.services[B] = disk.service(B, rules=Rules(rows=2000))
     conductor = Conductor(disk.plan("fedrcd-s", allow_missing=True), disk.federation, say=lambda _: None)
     outcome = conductor.run(courier, NAMES)
     assert outcome.missing == (B,)
@@ -352,7 +352,7 @@ def transport_without_frame(disk, courier):
 
 
 def test_a_table_that_changes_between_rounds_is_noticed(tmp_path):
-    disk = horizontal(tmp_path, p=3, rows=(300, 310, 320))
+    disk = horizontal(tmp_path, p=3, rows=(1500, 1510, 1520))
 
     def change(reply):
         rows = disk.in_process_rows(B)

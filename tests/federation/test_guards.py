@@ -49,7 +49,7 @@ MOMENTS = Gaussian(X.mean(axis=0), np.cov(X.T, ddof=0))
 EXACT = ARITHMETIC["exact"]
 
 
-def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES, split=None):
+def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES, **more):
     return Case(
         question=question,
         run=run,
@@ -59,7 +59,7 @@ def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES, sp
         rows=rows,
         history=history,
         rules=Rules(),
-        split=split,
+        **more,
     )
 
 
@@ -326,6 +326,50 @@ def test_residuals_are_along_the_order_that_the_run_found():
     assert refusal(residuals(2, 0), history=[answered(2, 0, 1, 3)]) is Refusal.PREFIX  # nothing follows the checks
 
 
+def test_checks_along_many_orders_are_refused():
+    done = [replace(answered(*order, run=run), version="v") for run, order in CHECKED.items()]
+    check_question(case(along(0, 1, 2, 3), history=done[:2], version="v"))
+    check_question(case(along(0, 1, 3, 2), history=done, version="v"))  # one of them again
+    check_question(case(along(0, 1, 2, 3), history=done, version="rows changed"))
+    assert refusal(along(0, 1, 2, 3), history=done, version="v") is Refusal.CHECKS
+
+
+CHECKED = {"one": (0, 1, 3, 2), "two": (0, 2, 1, 3), "three": (3, 2, 1, 0)}
+
+
+def unlike(factor):
+    """Moments that say one direction varies so many times as much as the rows do."""
+    values, directions = np.linalg.eigh(MOMENTS.cov)
+    cov = (directions * values * [1, factor, 1, 1]) @ directions.T
+    return Gaussian(MOMENTS.mean, (cov + cov.T) / 2)
+
+
+@pytest.mark.parametrize("factor", [1 / 30, 30.0])
+def test_a_covariance_unlike_that_of_the_rows_is_refused(factor):
+    for ask, order in ((along, (0, 1, 2, 3)), (residuals, (1,)), (entropies, ())):
+        check_question(case(ask(*order, moments=unlike(factor**0.5))))
+        assert refusal(ask(*order, moments=unlike(factor))) is Refusal.UNLIKE
+
+
+def test_directions_close_to_each_other_are_not_had_by_a_false_covariance():
+    W = np.eye(P) * 1e-3
+    W[:, 0] += 1.0  # every residual is the first variable and a little of another
+    false = Gaussian(MOMENTS.mean, np.linalg.inv(W) @ np.linalg.inv(W).T)
+    false = Gaussian(MOMENTS.mean, (false.cov + false.cov.T) / 2)
+    assert refusal(along(0, 1, 2, 3, moments=false)) is Refusal.UNLIKE
+
+
+def test_a_column_that_is_constant_here_may_vary_elsewhere():
+    rows = X.copy()
+    rows[:, 2] = 1.0
+    check_question(case(residuals(1), rows=rows))
+
+
+def test_checks_are_of_clipped_values_if_the_sums_before_were():
+    assert refusal(along(0, 1, 2, 3), history=[entry(clips=True)]) is Refusal.FRAME
+    check_question(case(replace(along(0, 1, 2, 3), grid=EXACT), history=[entry(clips=True)]))
+
+
 MANY = np.random.default_rng(4).normal(size=(4000, P))
 EACH = [question for question in HONEST if isinstance(question, PairQuestion | TensorQuestion)]
 
@@ -361,12 +405,15 @@ def test_the_other_rules_speak_for_groups_as_they_do_for_blocks():
 
 def test_rows_are_split_once():
     question = GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10)
-    check_question(case(question, rows=MANY, split=evenly, history=[entry(groups=10), entry()]))
-    assert refusal(question, rows=MANY, split=evenly, history=[entry(groups=11)]) is Refusal.SPLIT
+    split = {"rows": MANY, "split": evenly, "split_tag": "t"}
+    check_question(case(question, history=[entry(groups=10, split="t"), entry()], **split))
+    for before in (entry(groups=11, split="t"), entry(groups=10, split="another secret")):
+        assert refusal(question, history=[before], **split) is Refusal.SPLIT
 
 
-def test_nobody_splits_into_more_groups_than_there_is_room_for():
-    question = GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10**9)
+@pytest.mark.parametrize("groups", [1, 9, 41, 10**9])
+def test_nobody_splits_into_too_few_groups_or_more_than_there_is_room_for(groups):
+    question = GroupedQuestion(PairQuestion(NAMES, FRAME, 4), groups)
     assert refusal(question, rows=MANY, split=lambda groups: pytest.fail(str(groups))) is Refusal.GROUPS
 
 
@@ -380,23 +427,22 @@ def test_the_numbers_of_every_group_count():
 def test_numbers_add_up_over_rounds_and_runs():
     budget = Rules().budget(len(X), P)
     question = case(
-        PairQuestion(NAMES, FRAME, 4), history=[entry(digest="one", block="2021", numbers=budget - 50, version="v")]
+        PairQuestion(NAMES, FRAME, 4), history=[entry(answer="one", block="2021", numbers=budget - 50, version="v")]
     )
-    check_budget(question, "2021", 50, "two", "v")
-    check_budget(question, "2022", 51, "two", "v")
-    check_budget(question, "2021", 51, "one", "v")  # the same answer again tells nothing new
-    for digest, version in (("two", "v"), ("one", "w")):
-        with pytest.raises(Refused) as caught:
-            check_budget(question, "2021", 51, digest, version)
-        assert caught.value.code is Refusal.BUDGET
+    check_budget(question, "2021", 50, "two")
+    check_budget(question, "2022", 51, "two")
+    check_budget(question, "2021", 51, "one")  # the same answer again tells nothing new, whoever takes part
+    with pytest.raises(Refused) as caught:
+        check_budget(question, "2021", 51, "two")
+    assert caught.value.code is Refusal.BUDGET
 
 
 def test_only_answers_are_spent_and_each_once():
     history = [
-        entry(digest="one", block="b", numbers=5, version="v"),
-        entry(digest="one", block="b", numbers=5, version="v"),
-        entry(digest="one", block="b", numbers=5, version="w"),
-        entry(digest="two", block="b", numbers=7, version="v", outcome="budget"),
-        entry(digest="two", block="c", numbers=9, version="v"),
+        entry(answer="one", block="b", numbers=5, digest="q"),
+        entry(answer="one", block="b", numbers=5, digest="asked of others too"),
+        entry(answer="other", block="b", numbers=5),
+        entry(answer="two", block="b", numbers=7, outcome="budget"),
+        entry(answer="two", block="c", numbers=9),
     ]
     assert spent_numbers(history, "b") == 10

@@ -8,17 +8,17 @@ import pytest
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation import site_service
-from fedrcd.federation.guards import Rules
+from fedrcd.federation.guards import Rules, spent_numbers
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.secret import read_secret
+from fedrcd.federation.secret import read_secret, write_secret
 from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.wire import Packet, to_bytes
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
-from tests.federation.sites import NAMES, horizontal
+from tests.federation.sites import NAMES, OnDisk, horizontal
 
 EXACT = ARITHMETIC["exact"]
 
@@ -110,8 +110,8 @@ def test_the_budget_is_kept_over_runs(disk):
         assert service.reply(asked).refusal is None
     spent = sum(entry.numbers for entry in service.log.entries())
     tight = replace(service.settings, rules=Rules(share=(spent - 1) / (400 * 5)))
-    cohort = request(disk, run="u", cohort=NAMES[:2])  # another question, for it settles other shares
-    assert SiteService(tight).reply(cohort).refusal is Refusal.BUDGET
+    coarse = request(disk, run="u", question=replace(tensor, grid=ARITHMETIC["compact"]))
+    assert SiteService(tight).reply(coarse).refusal is Refusal.BUDGET
     assert SiteService(tight).reply(request(disk, run="again")).refusal is None  # an old answer costs nothing
 
 
@@ -224,21 +224,47 @@ def test_a_frame_is_declared_for_all_variables_or_not_at_all(disk):
     assert declared_frame(replace(disk.federation, frame={"x1": disk.federation.frame["x1"]})) is None
 
 
-def test_rows_are_split_by_a_secret_that_stays(disk):
-    asked = request(disk, question=GroupedQuestion(question(disk), 3))
+def test_rows_are_split_by_a_secret_that_stays(tmp_path):
+    disk = horizontal(tmp_path, rows=(1500, 500, 500))
+    asked = request(disk, question=GroupedQuestion(question(disk), 10))
     first, again = (disk.service("hospital-a").reply(asked) for _ in range(2))
     assert to_bytes(first.blocks[0][1]) == to_bytes(again.blocks[0][1])
-    (disk.state("hospital-a") / "secret").unlink()
-    other = disk.service("hospital-a").reply(asked)
-    assert to_bytes(other.blocks[0][1]) != to_bytes(first.blocks[0][1])
-    assert to_bytes(other.blocks[0][1].total()) == to_bytes(first.blocks[0][1].total())
-    assert [entry.groups for entry in disk.service("hospital-a").log.entries()] == [3, 3, 3]
+    assert [entry.groups for entry in disk.service("hospital-a").log.entries()] == [10, 10]
+    (disk.state("hospital-a") / "secret").unlink()  # then no rows are split as they were, and none are split otherwise
+    assert disk.service("hospital-a").reply(asked).refusal is Refusal.SPLIT
 
 
-def test_a_secret_too_short_to_be_one_is_refused(disk, tmp_path):
+def test_a_secret_of_others_is_for_shared_rows_only(tmp_path):
+    disk = horizontal(tmp_path, rows=(1500, 500, 500))
+    asked = request(disk, question=GroupedQuestion(question(disk), 10))
+    write_secret(tmp_path / "shared")
+    own = disk.service("hospital-a").reply(asked)
+    shared = disk.service("hospital-a", group_secret=str(tmp_path / "shared")).reply(asked)
+    assert to_bytes(own.blocks[0][1]) == to_bytes(shared.blocks[0][1])
+
+
+def test_the_same_answer_to_other_sites_costs_nothing(disk):
+    service = disk.service("hospital-a")
+    for cohort in (NAMES, NAMES[:2], NAMES[:1]):
+        assert service.reply(request(disk, cohort=cohort)).refusal is None
+    history = service.log.entries()
+    assert len({entry.digest for entry in history}) == 3
+    assert spent_numbers(history, "hospital-a") == history[0].numbers
+
+
+def test_sums_that_overflow_do_not_leave(disk):
+    huge = TensorQuestion(disk.federation.variables, declared_frame(disk.federation))
+    frame = Frame(np.zeros(5), np.full(5, 1e-200))
+    federation = replace(disk.federation, frame={})
+    twin = OnDisk(disk.folder / "twin", federation, {})
+    twin.data = disk.data
+    service = twin.service("hospital-a")
+    reply = service.reply(replace(request(twin), question=replace(huge, frame=frame)))
+    assert reply.refusal is Refusal.OVERFLOW
+
+
+def test_a_secret_too_short_to_be_one_is_refused(tmp_path):
     (tmp_path / "short").write_bytes(b"1234")
-    service = disk.service("hospital-a", group_secret=str(tmp_path / "short"))
-    assert service.reply(request(disk, question=GroupedQuestion(question(disk), 3))).refusal is Refusal.FAILED
     with pytest.raises(ConfigError, match="must have at least 32 bytes, got 4"):
         read_secret(tmp_path / "short")
     with pytest.raises(FileError, match="cannot read the secret"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedrcd.api.discover import BY_BOOTSTRAP, RUN_SETTINGS, SELECT_BY_BOOTSTRAP, Prepared, prepare
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.errors import ConfigError, ProtocolError
+from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO
 from fedrcd.methods.checks import (
     Check,
@@ -24,6 +24,7 @@ from fedrcd.methods.checks import (
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Estimate, Marginals
 from fedrcd.protocol.driver import run
+from fedrcd.protocol.transport import NobodyAnswers
 from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.typing import IntVector
 
@@ -166,7 +167,7 @@ def _checked(prepared: Prepared, found: Discovery, marginals: Marginals, scale: 
     sums: ResidualSums | str
     try:
         sums = run(ask_residuals(prepared.setting, marginals, _places(found)), prepared.transport)
-    except ProtocolError as problem:
+    except NobodyAnswers as problem:
         sums = str(problem)
     rounds, bytes_sent = traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent
     return judge(found, sums, scale, level, rounds=rounds, bytes_sent=bytes_sent)

@@ -13,7 +13,6 @@ from fedrcd.errors import ConfigError
 from fedrcd.federation.conduct import choose_method
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome
-from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import find
 from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.grid import ARITHMETIC
@@ -51,11 +50,11 @@ def discovery_of(outcome: Outcome, federation: Federation) -> Discovery:
     )
 
 
-def bootstrap_of(outcome: Outcome, federation: Federation, knowledge: Knowledge | None = None) -> Bootstrap:
+def bootstrap_of(outcome: Outcome, federation: Federation) -> Bootstrap:
     """The bootstrap in the outcome of a run that was planned with one."""
     if outcome.resampled is None:
         raise ConfigError("the run made no replicates")
-    constraints = knowledge.constraints(outcome.variables) if knowledge else None
+    constraints = outcome.knowledge.constraints(outcome.variables) if outcome.knowledge else None
     return told_by(outcome.resampled, discovery_of(outcome, federation), constraints)
 
 

@@ -180,7 +180,7 @@ def _show_outcome(outcome: Outcome, federation: Federation, plan: RunPlan, level
 
     out = Path(plan.folder)
     found = discovery_of(outcome, federation)
-    resampled = bootstrap_of(outcome, federation, plan.knowledge) if outcome.resampled else None
+    resampled = bootstrap_of(outcome, federation) if outcome.resampled else None
     checks = checks_of(outcome, federation, level) if outcome.checked else None
     files = {"discovery.json": found.to_json()}
     if resampled:

@@ -49,6 +49,9 @@ def serve(
     approve: Annotated[bool, typer.Option(help="Hold every answer until a person here releases it.")] = False,
     deadline: Annotated[float, typer.Option(help="Seconds after which a question is given up.")] = 300.0,
     min_rows: Annotated[int, typer.Option(help="Complete rows that a block must have at least.")] = 100,
+    checks: Annotated[
+        int, typer.Option(help="Different checks of assumptions that may be answered about the same rows; 0 for none.")
+    ] = 3,
     group_secret: Annotated[
         Path | None,
         typer.Option(help="Secret to split rows into groups by, for sites that hold columns of the same rows."),
@@ -77,7 +80,7 @@ def serve(
         state,
         approve=approve,
         deadline=deadline,
-        rules=Rules(rows=min_rows),
+        rules=Rules(rows=min_rows, checks=checks),
         group_secret=str(group_secret.resolve()) if group_secret else "",
     )
     if group_secret:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
-from fedrcd.protocol.transport import Setting, Transport
+from fedrcd.protocol.transport import NobodyAnswers, Setting, Transport
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.residual_sums import ResidualSums
@@ -55,8 +56,8 @@ class Conductor:
         choice = choose_method(self.federation, self.plan.method)
         answers = Answers(Path(self.plan.folder) / ANSWERS)
         cohort = self._cohort(present)
-        for attempt in range(len(self.federation.sites)):
-            transport = self._transport(courier, cohort, answers, f"{self.plan.run}.{attempt}")
+        for _ in self.federation.sites:
+            transport = self._transport(courier, cohort, answers, _conversation(self.plan.run, cohort))
             try:
                 found = self._converse(transport, choice)
             except SiteLost as lost:
@@ -163,10 +164,13 @@ class Conductor:
         residuals: ResidualSums | None = None
         try:
             residuals = drive(ask_residuals(transport.setting, estimate.marginals, estimate.order), transport)
-        except SiteLost:
-            raise
-        except ProtocolError as reason:  # nobody holds complete rows
+        except NobodyAnswers as reason:
             problem = str(reason)
+        except SiteLost as lost:
+            if not lost.refused:
+                raise
+            problem = str(lost)  # a site that will not be checked has taken part all the same
+            self.warn(f"no checks: {lost}")
         rounds, bytes_sent = traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent
         return Checked(residuals, problem, scale, rounds, bytes_sent)
 
@@ -193,6 +197,7 @@ class Conductor:
             options=find(choice.method).resolve(self.plan.options),
             variables=self.federation.variables,
             estimate=found.estimate,
+            knowledge=self.plan.knowledge,
             resampled=found.resampled,
             checked=found.checked,
             sites=transport.cohort,
@@ -253,6 +258,11 @@ def ask_frame(transport: Deployed) -> Frame:
     variance = (nv + nm2) / n - mean**2
     scale = np.exp2(np.round(np.log2(variance) / 2))
     return Frame(np.round(mean / scale) * scale, scale)
+
+
+def _conversation(run: str, cohort: Sequence[str]) -> str:
+    """A name for what a run says to some sites; with others its moments change, to which sites would object."""
+    return f"{run}.{hashlib.sha256(repr(tuple(cohort)).encode()).hexdigest()[:8]}"
 
 
 def _sites(names: Sequence[str]) -> str:

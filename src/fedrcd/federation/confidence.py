@@ -53,11 +53,9 @@ def write_replicates(folder: Path, resampled: Resampled) -> None:
         raise FileError(f"cannot write {folder / REPLICATES}: {problem.strerror}") from None
 
 
-def read_replicates(folder: Path, estimate: Estimate) -> Resampled | None:
-    """The replicates that a run kept, if it made any."""
+def read_replicates(folder: Path, estimate: Estimate) -> Resampled:
+    """The replicates that a run kept."""
     path = folder / REPLICATES
-    if not path.exists():
-        return None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             failed, units, blocks, smallest = kept["facts"].tolist()

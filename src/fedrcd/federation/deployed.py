@@ -19,7 +19,7 @@ from fedrcd.federation.fitting import fits
 from fedrcd.federation.messages import Reply, Request, pack_request, question_digest, unpack_reply
 from fedrcd.federation.refusals import TEMPORARY, WORDS, Refusal
 from fedrcd.protocol.questions import Question, S
-from fedrcd.protocol.transport import Setting, Traffic, require_usable
+from fedrcd.protocol.transport import NobodyAnswers, Setting, Traffic, require_usable
 from fedrcd.protocol.wire import Packet
 
 
@@ -44,11 +44,11 @@ Recorder = Callable[[str, str, Question[Any], Any], None]
 
 
 class SiteLost(ProtocolError):
-    """A site cannot be had; the message says why."""
+    """A site cannot be had; the message says why, `refused` whether it is there and will not."""
 
-    def __init__(self, site: str, why: str) -> None:
+    def __init__(self, site: str, why: str, *, refused: bool = False) -> None:
         super().__init__(f"site {site!r} {why}")
-        self.site = site
+        self.site, self.refused = site, refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Deployed:
                     self.recorder(site, label, question, sums)
                 pooled = sums if pooled is None else pooled + sums
         if pooled is None:
-            raise ProtocolError("no site can answer: none holds all columns of complete rows")
+            raise NobodyAnswers
         self.traffic.note_clipped(pooled)
         answer: S = pooled
         return answer
@@ -188,7 +188,7 @@ class Deployed:
             why, again = came.value, True
         chances.faults += 1
         if not again or chances.faults > self.patience.retries:
-            raise SiteLost(site, why)
+            raise SiteLost(site, why, refused=isinstance(came, Reply) and not again)
         if self.warn:
             self.warn(f"site {site!r} {why}; asking again ({chances.faults} of {self.patience.retries})")
 

@@ -23,10 +23,10 @@ def fits(question: Question[Any], sums: Any, origin: Origin) -> bool:
             return False
         parts = sums.groups[origin]
         return len(parts) == question.groups and all(fits(question.each, part, origin) for part in parts)
+    grid = question.grid if isinstance(question, PairQuestion | TensorQuestion) else None
     if isinstance(sums, ExactSums):
-        on_grid = sums.grid == getattr(question, "grid", None)
-        return on_grid and _fits(question, sums.low) and _fits(question, sums.high)
-    return getattr(question, "grid", None) is None and _fits(question, sums)
+        return sums.grid == grid and _fits(question, sums.low) and _fits(question, sums.high)
+    return grid is None and _fits(question, sums)
 
 
 def _fits(question: Question[Any], sums: Any) -> bool:

@@ -10,17 +10,21 @@ tensor                    at least 2 (C(p + 4, 4) - 1) / p rows
 cells                     every level of a column with at most 5 levels, and every combination of levels that the
                           statistic can see (2 columns, 4 for the tensor), is shared by 0 or at least 11 rows
 budget                    all numbers ever released about a block, divided by its columns, are at most half its rows
-maps                      residuals are those of least squares in the moments that come with the question; these stay
-                          the same in a run, and the variables regressed on grow by one at a time
+maps                      residuals are those of least squares in the moments that come with the question; these are
+                          roughly those of the rows here and stay the same in a run, and the variables regressed on
+                          grow by one at a time
+checks                    powers of residuals leave along at most 3 different orders or moments for the same rows
 frame                     one for a federation: the declared one, or the first that was used; values are clipped and
                           rounded on one of the known grids, or never
-groups                    sums of groups of rows leave if every group keeps these rules as if it were a block; rows are
-                          split once, into as many groups as the first time, by a secret that stays here
+groups                    sums of at least 10 groups of rows leave if every group keeps the rules on rows, tensor and
+                          cells as if it were a block; rows are split once: into as many groups as the first time, by
+                          the same secret, which stays here
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 ========================  =============================================================================================
 
-Checks of assumptions need powers of residuals up to the twelfth, which is near that of the largest alone: about how far
-the farthest row lies from what the others predict is told by it, and nothing of which row that is.
+Checks of assumptions need powers of residuals up to the twelfth, which is near that of the largest alone: they tell
+about how far the farthest row lies from what the others predict, in each of p directions. Directions close to each
+other would tell a row that lies far out in all of them: hence the rules on maps and on checks.
 
 A kind of question without a rule here is refused.
 """
@@ -39,7 +43,7 @@ import numpy as np
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site_log import ANSWERED, Entry
 from fedrcd.methods.deflations.entropies import standardised_residuals
-from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.groups import LEAST_GROUPS, GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,
     EntropyQuestion,
@@ -51,6 +55,7 @@ from fedrcd.protocol.questions import (
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.grouped_sums import GroupedSums
@@ -60,6 +65,13 @@ from fedrcd.typing import IntVector, Matrix
 CLOSE = 1e-6
 """How far a residual map may be from the one it claims to be, relative to its largest entry; rounding of exact sums
 stays far below."""
+
+
+UNLIKE = 25.0
+"""Times by which the variance of rows here may differ, in any direction, from what a question says it is over all."""
+
+NO_VARIANCE = 1e-9
+"""Eigenvalue of a correlation matrix below which rows do not vary in a direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +86,8 @@ class Rules:
     cell: int = 11
     share: float = 0.5
     """Of the rows, that all released numbers may determine."""
+    checks: int = 3
+    """Different questions for powers of residuals that may be answered about the same rows."""
 
     def needed_rows(self, p: int) -> int:
         """Complete rows that a block of p columns needs to be summed at all."""
@@ -93,7 +107,8 @@ class Case:
     """A question put to one block: everything that the rules look at.
 
     `rows` are the complete rows of the block, `columns` its columns; `frame` is the declared one, if it is declared;
-    `history` is what the site logged about this federation; `split` gives the rows of each of some number of groups.
+    `history` is what the site logged about this federation. `version` tags the rows as they are; `split` gives the rows
+    of each of some number of groups, and `split_tag` tells one way to split from another.
     """
 
     question: Question[Any]
@@ -104,7 +119,9 @@ class Case:
     rows: Matrix
     history: Sequence[Entry]
     rules: Rules
+    version: str = ""
     split: Callable[[int], Sequence[IntVector]] | None = None
+    split_tag: str = ""
 
     @property
     def p(self) -> int:
@@ -131,10 +148,13 @@ def check_question(case: Case) -> None:
         rule(case)
 
 
-def check_budget(case: Case, block: str, numbers: int, digest: str, version: str) -> None:
-    """Raise `Refused` if so many more numbers would be too many; the same answer again costs nothing."""
+def check_budget(case: Case, block: str, numbers: int, answer: str) -> None:
+    """Raise `Refused` if so many more numbers would be too many; the same answer again costs nothing.
+
+    `answer` is the digest of what would leave.
+    """
     spent = spent_numbers(case.history, block)
-    known = any((entry.digest, entry.version, entry.block) == (digest, version, block) for entry in case.answered)
+    known = any((entry.answer, entry.block) == (answer, block) for entry in case.answered)
     allowed = case.rules.budget(len(case.rows), case.p)
     if not known and spent + numbers > allowed:
         raise Refused(
@@ -145,11 +165,7 @@ def check_budget(case: Case, block: str, numbers: int, digest: str, version: str
 
 def spent_numbers(history: Sequence[Entry], block: str) -> int:
     """Numbers released about a block so far: every distinct answer once."""
-    distinct = {
-        (entry.digest, entry.version): entry.numbers
-        for entry in history
-        if entry.outcome == ANSWERED and entry.block == block
-    }
+    distinct = {entry.answer: entry.numbers for entry in history if entry.outcome == ANSWERED and entry.block == block}
     return sum(distinct.values())
 
 
@@ -304,12 +320,27 @@ def honest_order(case: Case) -> None:
         raise Refused(Refusal.PREFIX)
 
 
+def few_checks(case: Case) -> None:
+    """Refuse residual powers along many different orders or moments: close to each other they tell single rows."""
+    question = case.question
+    assert isinstance(question, ResidualQuestion)
+    p = len(case.variables)
+    before = {
+        (entry.basis, entry.sources)
+        for entry in case.answered
+        if entry.version == case.version and entry.sources is not None and len(entry.sources) == p
+    }
+    before.add((digest_of(question.basis.moments), question.basis.sources))
+    if len(before) > case.rules.checks:
+        raise Refused(Refusal.CHECKS)
+
+
 def one_split(case: Case) -> None:
-    """Refuse another number of groups than before: where two splits cross, sets of rows are smaller than in either."""
+    """Refuse another split than before: where two cross, sets of rows are smaller than in either."""
     question = case.question
     assert isinstance(question, GroupedQuestion)
-    before = {entry.groups for entry in case.answered} - {0}
-    if before - {question.groups}:
+    before = {(entry.groups, entry.split) for entry in case.answered if entry.groups}
+    if before - {(question.groups, case.split_tag)}:
         raise Refused(Refusal.SPLIT)
 
 
@@ -318,8 +349,11 @@ def group_by_group(case: Case) -> None:
     question = case.question
     assert isinstance(question, GroupedQuestion)
     assert case.split is not None
-    if question.groups * case.rules.needed_rows(case.p) > len(case.rows):  # before anybody splits into a million
-        raise Refused(Refusal.GROUPS)
+    room = len(case.rows) // case.rules.needed_rows(case.p)
+    if not LEAST_GROUPS <= question.groups <= room:  # before anybody splits into a million
+        raise Refused(
+            Refusal.GROUPS, f"{question.groups} groups; at least {LEAST_GROUPS}, and there is room for {room}"
+        )
     for rows in case.split(question.groups):
         try:
             check_question(replace(case, question=question.each, rows=case.rows[rows], split=None))
@@ -339,9 +373,29 @@ def _basis(basis: Basis | None, case: Case, most: int | None = None) -> Basis:
     if not all(0 <= source < p for source in sources) or len(sources) > (most or p - 1):
         raise Refused(Refusal.MAP)
     finite = np.isfinite(moments.cov).all() and np.isfinite(moments.mean).all()
-    if not finite or not np.array_equal(moments.cov, moments.cov.T) or np.linalg.eigvalsh(moments.cov)[0] <= 0:
+    if not finite or not np.array_equal(moments.cov, moments.cov.T):
         raise Refused(Refusal.MAP, "the covariance that came with the residual map is none")
+    _require_like_own(case, moments)
     return basis
+
+
+def _require_like_own(case: Case, moments: Gaussian) -> None:
+    """Refuse a covariance far from that of the rows here: then residuals could be about anything.
+
+    Compared in every direction in which the rows here vary, by the ratio of variances.
+    """
+    chosen = [case.columns.index(name) for name in case.variables]
+    own = np.cov(case.question.frame.express(case.rows[:, chosen]).T, ddof=0).reshape(len(chosen), -1)
+    sd = np.sqrt(np.diagonal(own))
+    safe = np.where(sd > 0, sd, 1.0)
+    rank = int((np.linalg.eigvalsh(own / np.outer(safe, safe)) > NO_VARIANCE).sum())
+    try:
+        W = np.linalg.inv(np.linalg.cholesky(moments.cov))
+    except np.linalg.LinAlgError:
+        raise Refused(Refusal.MAP, "the covariance that came with the residual map is none") from None
+    ratios = np.linalg.eigvalsh(W @ own @ W.T)[len(own) - rank :]
+    if not (np.isfinite(ratios).all() and (ratios >= 1 / UNLIKE).all() and (ratios <= UNLIKE).all()):
+        raise Refused(Refusal.UNLIKE)
 
 
 def _require_close(came: Matrix, true: Matrix) -> None:
@@ -374,7 +428,7 @@ KINDS: dict[type[Any], tuple[Check, ...]] = {
     TensorQuestion: (*COMMON, one_frame, known_grid, enough_rows_for_tensor, quadruples_of_levels),
     EntropyQuestion: (*COMMON, one_frame, pairs_of_levels, honest_entropy_map),
     SiteMomentsQuestion: (*COMMON, frame_or_none, pairs_of_levels),
-    ResidualQuestion: (*COMMON, one_frame, pairs_of_levels, honest_order),
+    ResidualQuestion: (*COMMON, one_frame, known_grid, pairs_of_levels, honest_order, few_checks),
     GroupedQuestion: (one_split, group_by_group),
 }
 """The rules by kind of question."""

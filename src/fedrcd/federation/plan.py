@@ -169,14 +169,17 @@ class Outcome:
     clipped: tuple[int, int] | None
     seconds: tuple[float, ...]
     warnings: tuple[str, ...]
+    knowledge: Knowledge | None = None
     resampled: Resampled | None = None
     checked: Checked | None = None
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write it into the folder of the run, the file that says it is finished last; every number keeps its bits."""
-        own = ("estimate", "resampled", "checked")
+        own = ("estimate", "knowledge", "resampled", "checked")
         content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in own}
         content["estimate"] = _estimate_content(self.estimate)
+        content["knowledge"] = asdict(self.knowledge) if self.knowledge else None
+        content["resampled"] = self.resampled is not None
         if self.resampled:
             write_replicates(Path(folder), self.resampled)
         content["checked"] = write_checked(Path(folder), self.checked) if self.checked else None
@@ -188,12 +191,13 @@ class Outcome:
         content = read_json(Path(folder) / OUTCOME)
         try:
             estimate = _estimate(content.pop("estimate"))
-            checked = content.pop("checked")
+            known, resampled, checked = (content.pop(name) for name in ("knowledge", "resampled", "checked"))
             lists = ("variables", "sites", "missing", "seconds", "warnings")
             return cls(
                 **{**content, **{name: tuple(content[name]) for name in lists}},
                 estimate=estimate,
-                resampled=read_replicates(Path(folder), estimate),
+                knowledge=Knowledge(**known) if known else None,
+                resampled=read_replicates(Path(folder), estimate) if resampled else None,
                 checked=read_checked(Path(folder), checked) if checked else None,
             )
         except (TypeError, KeyError, ValueError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.data.federation import Federation
-from fedrcd.errors import FedrcdError
+from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.conduct import choose_method
 from fedrcd.federation.guards import numbers_in
 from fedrcd.federation.messages import cohort_layout
@@ -18,7 +18,7 @@ from fedrcd.methods.checks import ask_residuals
 from fedrcd.methods.registry import build, find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock
-from fedrcd.protocol.groups import Grouping
+from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import Setting, Traffic
@@ -81,11 +81,14 @@ def rehearse(
         for block in blocks
     ]
     rehearsal = Rehearsal(sites, setting)
+    if groups and groups < LEAST_GROUPS:
+        raise ConfigError(f"groups must be at least {LEAST_GROUPS}, got {groups}")
+    parts = one_round(find(name), {}) if groups else build(name)
     try:
         if groups:
-            estimate = ask_groups(one_round(find(name), {}), setting, rehearsal, groups).estimate
+            estimate = ask_groups(parts, setting, rehearsal, groups).estimate
         else:
-            estimate = run(build(name).rounds(setting), rehearsal)
+            estimate = run(parts.rounds(setting), rehearsal)
         if check:
             run(ask_residuals(setting, estimate.marginals, estimate.order), rehearsal)
     except FedrcdError:

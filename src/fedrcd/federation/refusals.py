@@ -25,6 +25,9 @@ class Refusal(StrEnum):
     BUDGET = "budget"
     MAP = "map"
     PREFIX = "prefix"
+    UNLIKE = "unlike"
+    CHECKS = "checks"
+    OVERFLOW = "overflow"
     GROUPS = "groups"
     SPLIT = "split"
     SECRET = "secret"
@@ -48,9 +51,13 @@ WORDS = {
     Refusal.BUDGET: "its budget is used up: it has released as many numbers about these rows as it may",
     Refusal.MAP: "the residuals asked for are not least-squares residuals of the covariance that came with them",
     Refusal.PREFIX: "the residuals asked for do not follow from those of the round before",
-    Refusal.GROUPS: "a group of its rows would break a rule that whole blocks keep; ask for fewer groups, or take a "
-    "method of pair sums such as fedrcd-ni",
-    Refusal.SPLIT: "its rows are split once and for all: ask for as many groups as before",
+    Refusal.UNLIKE: "its rows vary far more or less than the covariance over all sites says; are its units others?",
+    Refusal.CHECKS: "it has answered as many different checks about these rows as it does",
+    Refusal.OVERFLOW: "its sums overflow; look for extreme values there",
+    Refusal.GROUPS: "groups must be at least 10, and large enough that each keeps the rules for blocks of rows; take a "
+    "method of pair sums such as fedrcd-ni if 10 are too many",
+    Refusal.SPLIT: "its rows are split once and for all: ask for as many groups as the first time, which `site log` "
+    "there tells; a site that has lost its secret, or has new rows without identifiers, cannot split as it did",
     Refusal.SECRET: "it shares rows with other sites and has no secret in common with them to split these rows by; "
     "see `fedrcd site serve --group-secret`",
     Refusal.APPROVAL: "a person there refused to release the answer",

@@ -40,9 +40,11 @@ def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None
         for number, one in enumerate(holdings)
         if question.share(setting.layout, number if setting.layout else 0) is not None
     ]
+    sizes = [one.rows for _, one in answering]
     rows = [_rows_of_group(len(one.columns), tensor=tensor) for _, one in answering]
-    most = groups_for([one.rows for _, one in answering], rows)
-    number = groups or most
+    for_tensor = [_rows_of_group(len(one.columns), tensor=True) for _, one in answering]
+    most = groups_for(sizes, for_tensor)  # as many for every method, if there are rows: a site splits its rows once
+    number = groups or (most if most >= LEAST_GROUPS else groups_for(sizes, rows))
     for (_, one), least in zip(answering, rows, strict=True):
         if number < LEAST_GROUPS or one.rows < number * least:
             instead = "; take a method of pair sums, such as fedrcd-ni, whose groups may be smaller" if tensor else ""

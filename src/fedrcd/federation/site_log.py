@@ -31,7 +31,8 @@ class Entry:
     `digest` identifies the question, `version` the rows as they were; `frame` and `basis` are digests of the frame and
     of the moments behind a residual map, `sources` the variables regressed on, if any. `outcome` is "answered", or the
     code of a refusal, with `detail` for people at the site. `clips` says whether values were clipped on a grid, where
-    the question leaves a choice; `groups` is the number of groups that rows were split into, if they were.
+    the question leaves a choice; `groups` is the number of groups that rows were split into, if they were, and `split`
+    tells one way to split from another. `answer` is the digest of what left.
     """
 
     time: str
@@ -51,6 +52,8 @@ class Entry:
     basis: str = ""
     sources: tuple[int, ...] | None = None
     groups: int = 0
+    split: str = ""
+    answer: str = ""
     detail: str = ""
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.labelled import open_tables
 from fedrcd.data.site_tables import site_tables
-from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
+from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError, StatisticError
 from fedrcd.federation.approvals import Approvals, Pending
 from fedrcd.federation.guards import Case, Rules, check_budget, check_question, digest_of, numbers_in
 from fedrcd.federation.messages import (
@@ -78,7 +78,7 @@ class SiteSettings:
             raise ConfigError(f"deadline must be above 0 seconds, got {self.deadline!r}")
         for one in fields(Rules):
             least, given = one.default, getattr(self.rules, one.name)
-            stricter = given <= least if one.name == "share" else given >= least
+            stricter = given <= least if one.name in {"share", "checks"} else given >= least
             if not stricter:
                 raise ConfigError(f"the rule {one.name!r} may only be made stricter than {least}, got {given}")
 
@@ -173,8 +173,11 @@ class SiteService:
         if each.share(layout, _place(layout, block)) is None:
             return None, None
         site = TableSite(block.site, block.rows, block.columns, block.block, ids=block.ids)
+        split_tag = ""
         if groups:
-            site = replace(site, grouping=self._grouping(agreement.federation, block.block))
+            grouping = self._grouping(agreement.federation, block.block)
+            site = replace(site, grouping=grouping)
+            split_tag = grouping.tag("by identifier" if block.identified else version)
         case = Case(
             question=question,
             run=request.run,
@@ -184,13 +187,16 @@ class SiteService:
             rows=block.rows,
             history=history,
             rules=self.settings.rules,
+            version=version,
             split=site.split,
+            split_tag=split_tag,
         )
         check_question(case)
         sums = site.answer(question, layout)
         assert sums is not None  # it has a share
-        numbers = numbers_in(sums)
-        check_budget(case, block.block, numbers, request.digest, version)
+        _require_finite(sums)
+        numbers, answer = numbers_in(sums), digest_of(sums)
+        check_budget(case, block.block, numbers, answer)
         basis = getattr(each, "basis", None)
         entry = self._entry(
             request,
@@ -205,6 +211,8 @@ class SiteService:
             basis=digest_of(basis.moments) if basis else "",
             sources=basis.sources if basis else None,
             groups=groups,
+            split=split_tag,
+            answer=answer,
         )
         return sums, entry
 
@@ -240,12 +248,12 @@ class SiteService:
 
     def _grouping(self, federation: Federation, block: str) -> Grouping:
         """How the rows of a block are split: by a secret of this site's own, or one it shares with those it must."""
-        if self.settings.group_secret:
-            secret = read_secret(Path(self.settings.group_secret))
-        elif sum(block in site.blocks for site in federation.sites) > 1:
-            raise Refused(Refusal.SECRET)
-        else:
+        if sum(block in site.blocks for site in federation.sites) == 1:
             secret = self._secret()
+        elif self.settings.group_secret:
+            secret = read_secret(Path(self.settings.group_secret))
+        else:
+            raise Refused(Refusal.SECRET)
         return Grouping(group_key(secret), least=0)  # how many rows a group must have is for the rules to say
 
     def _secret(self) -> bytes:
@@ -278,6 +286,14 @@ class SiteService:
         )
 
 
+def _require_finite(sums: Any) -> None:
+    """Refuse sums that overflowed: where they do would tell how large the largest value is."""
+    try:
+        sums.check()
+    except StatisticError as problem:
+        raise Refused(Refusal.OVERFLOW, str(problem)) from None
+
+
 def _place(layout: Layout | None, block: LocalBlock) -> int:
     """Number of a block among the holdings of a layout."""
     if layout is None:
@@ -305,4 +321,8 @@ def open_blocks(federation: Federation, name: str, data: str | os.PathLike[str])
     """The complete rows of a site's table, block by block."""
     tables = site_tables(federation, site_entry(federation, name), data)
     opened = [one for table in tables for one in open_tables(table, os.path.basename(data), gaps=True)]
-    return [complete_rows(LocalBlock(one.site, one.block, one.names, one.values, one.ids)) for one in opened]
+    blocks = [
+        LocalBlock(one.site, one.block, one.names, one.values, one.ids, identified=one.ids is not None)
+        for one in opened
+    ]
+    return [complete_rows(block) for block in blocks]

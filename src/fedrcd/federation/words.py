@@ -35,8 +35,8 @@ def describe(question: Question[Any]) -> str:
     if isinstance(question, ResidualQuestion):
         return (
             f"the row count and, for the residuals of {p} variables along an order, sums of powers up to the twelfth "
-            "(which tells about how large the largest is), of products of pairs up to order 4, and this site's own "
-            "mean, variance and fourth moment"
+            "(which tells about how large the largest is), of products of pairs up to order 4 and with squares of "
+            "variables, powers 4, 6 and 8 of the variables, and this site's own mean, variance and fourth moment"
         )
     if isinstance(question, TensorQuestion):
         return f"the row count and sums of all products of up to four of {p} variables"

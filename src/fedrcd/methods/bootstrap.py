@@ -220,6 +220,7 @@ def ask_groups(parts: Parts[Any], setting: Setting, transport: Transport, groups
     recorder = Recorder(transport, groups)
     estimate = run(parts.rounds(setting), recorder)
     (answer,) = recorder.answers
+    answer.require_alike()
     return Grouped(estimate, setting, answer.stack(), answer.smallest)
 
 

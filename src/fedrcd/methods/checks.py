@@ -44,7 +44,7 @@ class Check:
 def ask_residuals(setting: Setting, marginals: Marginals, order: IntVector) -> Rounds[ResidualSums]:
     """One round: sums of the residuals of every variable given all that precede it."""
     basis = Basis(marginals.in_frame(setting.frame), tuple(order.tolist()))
-    return (yield from ask(ResidualQuestion(setting.variables, setting.frame, basis)))
+    return (yield from ask(ResidualQuestion(setting.variables, setting.frame, basis, setting.grid)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +181,7 @@ def scale_check(card: Card, parts: Parts[Any], setting: Setting, estimate: Estim
 
 @dataclass(frozen=True, slots=True)
 class Remembering:
-    """A transport that keeps the answer to the first question."""
+    """A transport that keeps the answers."""
 
     behind: Transport
     answers: list[Any]
@@ -223,10 +223,10 @@ def single_round(card: Card) -> bool:
 
 
 def no_residuals(problem: str, names: Sequence[str]) -> tuple[Check, ...]:
-    """Checks that need complete rows where there are none."""
-    reason = f"residuals of {len(names)} variables need complete rows: {problem}"
+    """Checks of residuals, where there are no sums of them."""
+    reason = f"there are no sums of the residuals of {len(names)} variables: {problem}"
     return tuple(
-        Check(name, "cannot tell", reason, "No site holds what this check needs.", "")
+        Check(name, "cannot tell", reason, "Sites hold, or release, less than this check needs.", "")
         for name in ("non-gaussian", "independence", "linearity", "sites alike")
     )
 

@@ -31,6 +31,8 @@ class LocalBlock:
     rows: Matrix
     ids: tuple[str, ...] | None = None
     """Identifiers of the rows; their places where there are none."""
+    identified: bool = False
+    """Whether the identifiers came with the table."""
 
     def keep(self, kept: IntVector | BoolMatrix) -> LocalBlock:
         """Some of the rows, which stay who they are."""

@@ -49,6 +49,10 @@ class Grouping:
         labels: IntVector = (np.frombuffer(digests, dtype=">u8") % groups).astype(np.int64)
         return labels
 
+    def tag(self, rows: str) -> str:
+        """Tells this way to split from another, and nothing else; `rows` says what the rows are known by."""
+        return hashlib.blake2b(rows.encode(), key=self.secret, digest_size=16, person=b"fedrcd split tag").hexdigest()
+
     def split(self, ids: Sequence[str], groups: int, site: str) -> list[IntVector]:
         """The rows of every group, none of them too small."""
         labels = self.labels(ids, groups)

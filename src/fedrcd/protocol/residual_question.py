@@ -11,6 +11,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import Basis, Share
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_sums import ResidualSums, residual_sums
 from fedrcd.typing import Matrix
@@ -27,6 +28,8 @@ class ResidualQuestion:
     variables: tuple[str, ...]
     frame: Frame
     basis: Basis
+    grid: Grid | None = None
+    """The grid that values are clipped and rounded to, as in the sums before; these sums are float64 all the same."""
 
     def share(self, layout: Layout | None, holding: int) -> Share[ResidualSums] | None:
         """Complete rows: residuals need all columns."""
@@ -41,4 +44,5 @@ class ResidualQuestion:
         moments, order = self.basis.moments, list(self.basis.sources)
         W = np.empty_like(moments.cov)
         W[order] = residual_rows(moments.cov, order)
-        return residual_sums(blocks, W, W @ moments.mean, moments.mean, np.sqrt(np.diagonal(moments.cov)))
+        on_grid = blocks if self.grid is None else map(self.grid.snapped, blocks)
+        return residual_sums(on_grid, W, W @ moments.mean, moments.mean, np.sqrt(np.diagonal(moments.cov)))

@@ -108,6 +108,13 @@ class Transport(Protocol):
         ...
 
 
+class NobodyAnswers(ProtocolError):
+    """No site holds what a question is about."""
+
+    def __init__(self) -> None:
+        super().__init__("no site can answer: none holds all columns of complete rows")
+
+
 def require_usable(answer: Sums, question: Question[Any], site: str) -> None:
     """Raise `StatisticError`, with the site's name, if what it answered cannot be added."""
     try:
@@ -141,6 +148,6 @@ class InProcess:
             if self.progress:
                 self.progress(self.traffic)
         if pooled is None:
-            raise ProtocolError("no site can answer: none holds all columns of complete rows")
+            raise NobodyAnswers
         self.traffic.note_clipped(pooled)
         return pooled

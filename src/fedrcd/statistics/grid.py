@@ -56,6 +56,10 @@ class Grid:
         """Values in the frame as whole numbers, kept as float64, and how many were clipped; NaN stays NaN."""
         return self._clipped(np.multiply(z, 1 / self.step, out=out))
 
+    def snapped(self, z: Matrix) -> Matrix:
+        """Values in the frame, clipped and rounded to the grid."""
+        return self.whole(z)[0] * self.step
+
     def whole_residuals(self, q: Matrix, R: Matrix) -> tuple[Matrix, int]:
         """Residuals R q of whole rows as whole numbers of the same grid, and how many were clipped.
 

@@ -32,7 +32,7 @@ class GroupedSums:
     @property
     def smallest(self) -> int:
         """Rows of the smallest group: what a rule of minimum rows is about."""
-        return min(int(np.min(in_floats(part).count)) for parts in self.groups.values() for part in parts)
+        return min(rows_of(part) for parts in self.groups.values() for part in parts)
 
     @property
     def clipped(self) -> Clipped | None:
@@ -60,6 +60,18 @@ class GroupedSums:
         for parts in self.groups.values():
             for part in parts:
                 part.check(names)
+
+    def require_alike(self) -> None:
+        """Raise unless sites that hold columns of the same rows split them alike, as far as group sizes tell."""
+        sizes: dict[str, tuple[str, list[int]]] = {}
+        for (site, block), parts in sorted(self.groups.items()):
+            mine = [rows_of(part) for part in parts]
+            other, theirs = sizes.setdefault(block, (site, mine))
+            if sum(mine) == sum(theirs) and mine != theirs:
+                raise StatisticError(
+                    f"sites {other!r} and {site!r} split the rows of block {block!r} differently: they need the same "
+                    "group secret, and the same identifiers"
+                )
 
     def total(self) -> Any:
         """The sums over all groups, in the order of sites and blocks."""
@@ -106,6 +118,13 @@ class Stack:
     def without(self, site: str) -> Vector:
         """Weights that leave one site out."""
         return np.array([float(origin[0] != site) for origin in self.origins])
+
+
+def rows_of(part: Any) -> int:
+    """Rows behind a statistic, of its entries that have any."""
+    counts = in_floats(part).counted() if isinstance(in_floats(part), TensorSums) else in_floats(part).count
+    held = np.asarray(counts)[np.asarray(counts) > 0]
+    return round(float(held.min())) if held.size else 0
 
 
 def in_floats(part: Any) -> Any:

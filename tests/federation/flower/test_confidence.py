@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from fedrcd.api.deployment import bootstrap_of, checks_of, discovery_of
-from fedrcd.errors import ConfigError, FileError
+from fedrcd.errors import ConfigError, FileError, StatisticError
 from fedrcd.federation.confidence import REPLICATES, RESIDUALS
 from fedrcd.federation.deployed import SiteLost
 from fedrcd.federation.flower.coordinator import planned
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
+from fedrcd.federation.guards import Rules
 from fedrcd.federation.plan import OUTCOME, Outcome, Resampling
 from fedrcd.federation.resampling import plan_groups
 from fedrcd.federation.secret import write_secret
@@ -52,6 +53,10 @@ def reference(disk, method, arithmetic="exact", seed=7):
     return resample_groups(
         parts, transport.setting, transport, 10, REPLICATES_DRAWN, np.random.SeedSequence(seed)
     ), transport
+
+
+def own_secret(disk):
+    return (disk.state("hospital-a") / "secret").read_bytes()
 
 
 def same(one, other):
@@ -118,7 +123,7 @@ def test_knowledge_is_kept_in_orders_effects_and_replicates(disk):
     names = np.array(found.names)
     for order, B in zip(outcome.resampled.replicates.orders, outcome.resampled.replicates.B, strict=True):
         assert known.violations(B, names[order], found.names) == []
-    assert bootstrap_of(outcome, disk.federation, known).constraints is not None
+    assert bootstrap_of(Outcome.read(disk.plan().folder), disk.federation).constraints is not None
 
 
 def test_sites_that_share_rows_need_a_secret_in_common(tmp_path):
@@ -131,13 +136,54 @@ def test_sites_that_share_rows_need_a_secret_in_common(tmp_path):
         replace(plan, folder=str(tmp_path / "again")),
         LocalGrid(disk.settings_files(group_secret=str(tmp_path / "shared"))),
     )
-    secrets = dict.fromkeys(outcome.sites, (tmp_path / "shared").read_bytes())
+    secrets = {**dict.fromkeys(outcome.sites, (tmp_path / "shared").read_bytes()), "hospital-a": own_secret(disk)}
     transport = disk.in_process(secrets=secrets)
     parts = one_round(find("fedrcd-sp"), {})
     seed = np.random.SeedSequence(7)
     expected = resample_groups(parts, transport.setting, transport, 10, REPLICATES_DRAWN, seed)
     assert same(outcome.resampled, expected)
     assert checks_of(outcome, disk.federation)["independence"].verdict == "fine"
+
+
+def test_sites_that_share_rows_and_split_them_differently_are_named(tmp_path):
+    disk = scattered(tmp_path, rows=1500)
+    files = []
+    for site in disk.federation.sites:
+        write_secret(tmp_path / f"{site.name}.secret")
+        settings = disk.settings(site.name, group_secret=str(tmp_path / f"{site.name}.secret"))
+        files.append(str(disk.state(site.name) / "site.json"))
+        settings.write(disk.state(site.name) / "site.json")
+    with pytest.raises(StatisticError, match="and 'hospital-c' split the rows of block '2023' differently"):
+        conduct(disk.plan("fedrcd-sp", resampling=resampling()), LocalGrid(files))
+
+
+def test_a_site_that_refuses_to_be_checked_has_taken_part_all_the_same(disk):
+    strict = disk.settings("hospital-b", rules=Rules(checks=0))
+    files = disk.settings_files()
+    strict.write(disk.state("hospital-b") / "site.json")
+    outcome = conduct(disk.plan(check=True, allow_missing=True), LocalGrid(files))
+    assert outcome.missing == ()
+    assert "no checks: site 'hospital-b' refused" in outcome.warnings[0]
+    assert "as many different checks" in checks_of(outcome, disk.federation)["independence"].finding
+
+
+def test_a_run_that_goes_on_with_fewer_sites_is_another_conversation(disk):
+    files = disk.settings_files()
+    plan = disk.plan("fedrcd-x", check=True, allow_missing=True)
+    for there in (files, files[:2]):  # the first round of the second has other moments than the last of the first
+        outcome = conduct(plan, LocalGrid(there))
+        assert len(outcome.sites) == len(there)
+        (disk.folder / "result" / OUTCOME).unlink()
+
+
+def test_methods_ask_for_as_many_groups_as_each_other(tmp_path):
+    disk = horizontal(tmp_path, p=10, rows=(4000, 4000, 4000))
+    asked = {method: plan_groups(disk.federation, disk.plan(method)).groups for method in ("fedrcd-s", "fedrcd-ni")}
+    assert len(set(asked.values())) == 1
+    few = horizontal(tmp_path / "few", p=10, rows=(1700, 4000, 4000))
+    assert plan_groups(few.federation, few.plan("fedrcd-ni")).groups >= 10
+    with pytest.raises(ConfigError, match="take a method of pair sums"):
+        plan_groups(few.federation, few.plan("fedrcd-s"))
 
 
 def test_without_complete_rows_checks_say_so(tmp_path):
