@@ -7,7 +7,15 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
 # The reference packages do not install on 3.13.
 REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done)
-PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+# Modules are compiled when they are first used: most never are.
+PIP_INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
+# find_python(version): that interpreter, on the path or of pyenv; nothing if it is not here
+find_python = $(shell for c in python$(1) $$HOME/.pyenv/versions/$(1)*/bin/python$(1); do \
+  $$c -c 'import ensurepip' 2>/dev/null && echo $$c && break; done)
+SUPPORTED := 3.11 3.12 3.13
+OWN = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# Supported interpreters besides the one of .venv that are here.
+OTHERS = $(foreach v,$(filter-out $(OWN),$(SUPPORTED)),$(if $(call find_python,$(v)),$(v)))
 # One process a core; a file stays in one process, for its fixtures.
 PARALLEL := --numprocesses auto --dist loadfile
 
@@ -59,7 +67,9 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
 	@.venv/bin/python -m fedrcd.experiments.demo_federation
 
-test: setup check browser tracer ## set up, check and test everything (what CI runs)
+test: ## set up, check and test everything (what CI runs)
+	@$(MAKE) --no-print-directory --jobs 3 setup setup-reference $(OTHERS:%=.venv-%/ready)
+	@$(MAKE) --no-print-directory check browser tracer
 	@echo "running the tests ..."
 	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
 	@$(MAKE) --no-print-directory test-reference test-pythons
@@ -77,20 +87,15 @@ test-reference: setup-reference ## compare with independent packages
 test-slow: setup ## faults that take Flower over a minute to notice
 	@.venv/bin/python -m pytest -m "slow" tests/federation
 
-# Other supported interpreters that are on the path, or that pyenv has, run the core of the tests; absent ones are said so.
-test-pythons: setup ## run core tests on every supported interpreter that is here
-	@for v in 3.11 3.12 3.13; do \
-	  if .venv/bin/python -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')"; then continue; fi; \
-	  found=; \
-	  for candidate in python$$v $$HOME/.pyenv/versions/$$v*/bin/python$$v; do \
-	    if $$candidate -c 'import ensurepip' 2>/dev/null; then found=$$candidate; break; fi; \
-	  done; \
-	  if [ -z "$$found" ]; then echo "python$$v is not here: not tested"; continue; fi; \
-	  $(MAKE) --no-print-directory .venv-$$v/ready OTHER=$$found && \
-	  echo "testing on python$$v ..." && .venv-$$v/bin/python -m pytest $(PARALLEL) -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
+# Interpreters that are not here are named.
+test-pythons: ## run core tests on every other supported interpreter that is here
+	@for v in $(filter-out $(OWN) $(OTHERS),$(SUPPORTED)); do echo "python$$v is not here: not tested"; done
+	@for v in $(OTHERS); do \
+	  $(MAKE) --no-print-directory .venv-$$v/ready && echo "testing on python$$v ..." && \
+	  .venv-$$v/bin/python -m pytest $(PARALLEL) -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
 	done
 .venv-%/ready: requirements/test.txt pyproject.toml
-	$(call environment,.venv-$*,$(OTHER),$<)
+	$(call environment,.venv-$*,$(call find_python,$*),$<)
 
 docs: setup ## build the documentation in site/, and what of it comes from the code
 	@.venv/bin/python -m tools.generate_docs
