@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fedrcd import Discovery
-from fedrcd.api.stored import discover_stored, rediscover
+from fedrcd.api.stored import discover_stored, leave_one_site_out, rediscover
 from fedrcd.errors import ConfigError, OutlierWarning, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
+from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, embed_blocks
@@ -137,3 +138,40 @@ def test_clipped_values_are_told(tmp_path):
         ledger.add(contribution(configuration, FEDERATION, "a", far))
         with pytest.warns(OutlierWarning, match="clipped"):
             discover_stored(ledger, "fedrcd-ni")
+
+
+@pytest.mark.parametrize("method", ["fedrcd-s", "fedrcd-ni"])
+def test_without_a_site_the_ledger_gives_what_a_ledger_of_the_others_does(method, ledger, tmp_path):
+    entries = len(ledger.entries)
+    left_out = leave_one_site_out(ledger, method)
+    assert len(ledger.entries) == entries + 1  # the result; the others are only told
+    assert left_out.found.to_json() == discover_stored(ledger, method).to_json()
+    for site, other, rows in (("a", "b", X[250:]), ("b", "a", X[:250])):
+        with Ledger.create(tmp_path / f"{site}.db", ledger.configuration) as alone:
+            alone.add(contribution(ledger.configuration, FEDERATION, other, rows))
+            expected = discover_stored(alone, method)
+        order, B = left_out.without[site]
+        assert order == expected.order
+        assert B.tobytes() == expected.B.tobytes()
+    assert left_out.table()["without"].tolist() == ["a", "b"]
+    assert ledger.state_digest() == ledger.state_id
+
+
+def test_a_site_that_cannot_be_spared_is_named(tmp_path):
+    with Ledger.create(tmp_path / "l.db", configured(FEDERATION)) as ledger:
+        ledger.add(contribution(ledger.configuration, FEDERATION, "a", X[:250]))
+        left_out = leave_one_site_out(ledger)
+    assert left_out.without == {}
+    assert left_out.impossible == {"a": "no contribution is in the state of the ledger"}
+
+
+def test_knowledge_is_kept_and_remembered(ledger):
+    free = discover_stored(ledger, "fedrcd-s")
+    known = Knowledge(tiers=[[name] for name in reversed(free.order)])
+    found = discover_stored(ledger, "fedrcd-s", knowledge=known)
+    assert list(found.order) == list(reversed(free.order))
+    ledger.add(contribution(ledger.configuration, FEDERATION, "a", X[:240], version=2, purpose="erase"))
+    [again], _ = rediscover(ledger)
+    assert again.order == found.order
+    for order, B in leave_one_site_out(ledger, "fedrcd-s", knowledge=known).without.values():
+        assert known.violations(B, order, found.names) == []

@@ -216,3 +216,16 @@ def test_answers_to_unfinished_runs_are_deleted_with_the_rows(folder):
     )
     assert recorded.find("run", "question", "south") is None
     assert recorded.find("run", "question", "north") is not None
+
+
+def test_what_changes_without_each_site(folder):
+    joined()
+    said = typed("ledger", "discover", "l.db", "--leave-one-out")
+    assert "without north: 0 pairs turned round" in said
+    told = json.loads(typed("ledger", "discover", "l.db", "--leave-one-out", "--json"))
+    assert [row["without"] for row in told["leave_one_site_out"]] == ["north", "south"]
+    assert told["impossible"] == {}
+    first = told["discovery"]["order"][0]
+    (folder / "known.toml").write_text(f'sinks = ["{first}"]')
+    known = json.loads(typed("ledger", "discover", "l.db", "--knowledge", "known.toml", "--json"))
+    assert known["order"][-1] == first or not any(row[known["names"].index(first)] for row in known["B"])

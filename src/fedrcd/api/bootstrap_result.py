@@ -14,6 +14,7 @@ import numpy as np
 
 from fedrcd.api.discover import BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
+from fedrcd.api.left_out import changes_without
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry, total_effects
@@ -148,17 +149,7 @@ class Bootstrap:
 
     def leave_one_site_out(self) -> pd.DataFrame:
         """Per site: how many pairs with a path are turned round, and how edges change, without it."""
-        import pandas as pd
-
-        found = self.discovery
-        related = ancestry(found.B)
-        rows = []
-        for site, (order, B) in self.without.items():
-            place = np.array([order.index(name) for name in self.names])
-            turned = int((related & (place[:, None] < place[None, :])).sum())
-            edges, others = found.B != 0, B != 0
-            rows.append((site, turned, int((edges & ~others).sum()), int((~edges & others).sum())))
-        return pd.DataFrame(rows, columns=["without", "pairs turned round", "edges lost", "edges gained"])
+        return changes_without(self.discovery, self.without)
 
     def get_probabilities(self, min_causal_effect: float | None = None) -> Matrix:
         """Share of replicates with each direct effect larger than a limit, [to, from]."""

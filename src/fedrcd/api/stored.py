@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedrcd.api.describe import describe
+from fedrcd.api.discover import KnowledgeLike, as_knowledge
 from fedrcd.api.discovery import Discovery
+from fedrcd.api.left_out import changes_without
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
-from fedrcd.errors import CoverageWarning, FedrcdWarning, ProtocolError
+from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError
 from fedrcd.federation.ledger.configuration import TENSOR
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
+from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.registry import METHODS, Card, build, find
+from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
 from fedrcd.statistics.coverage import Holding
+from fedrcd.typing import Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Discovery:
+def discover_stored(
+    ledger: Ledger, method: str = AUTO, *, knowledge: KnowledgeLike | None = None, **options: Any
+) -> Discovery:
     """Causal order and effects from the present state of a ledger; the ledger lists the result.
 
     Parameters
@@ -27,7 +38,7 @@ def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Disco
         Open.
     method : str
         A method of one round, or "auto".
-    **options
+    knowledge, **options
         As of `fedrcd.discover`.
 
     Raises
@@ -39,9 +50,9 @@ def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Disco
     choice = _choose(transport) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     require_one_round(card)
-    parts = build(card.name, **options)
-    require_together(card, transport.setting.layout, len(transport.setting.variables), "complete")
-    estimate = run(parts.rounds(transport.setting), transport)
+    names = ledger.configuration.variables
+    known = None if knowledge is None else as_knowledge(knowledge, names)
+    estimate = _estimate(transport, card, known, options)
     notes = [
         *identifiability(estimate, card),
         *scale(estimate, card),
@@ -55,7 +66,7 @@ def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Disco
     found = describe(
         estimate,
         card,
-        ledger.configuration.variables,
+        names,
         card.resolve(options),
         sites=len({standing.site for standing in ledger.roster.active()}),
         chosen=choice.reason,
@@ -63,8 +74,51 @@ def discover_stored(ledger: Ledger, method: str = AUTO, **options: Any) -> Disco
         holdings=[Holding(one.site, one.block, one.columns, one.rows) for one in ledger.roster.active()],
         state_id=ledger.state_id,
     )
-    ledger.record_result(card.name, found.options, found.to_json())
+    recorded = {**found.options, "knowledge": asdict(known)} if known else found.options
+    ledger.record_result(card.name, recorded, found.to_json())
     return found
+
+
+class LeftOut(NamedTuple):
+    """What a ledger gives without each site, and why it gives nothing without some."""
+
+    found: Discovery
+    without: dict[str, tuple[tuple[str, ...], Matrix]]
+    impossible: dict[str, str]
+
+    def table(self) -> pd.DataFrame:
+        """How much changes without each site."""
+        return changes_without(self.found, self.without)
+
+
+def leave_one_site_out(
+    ledger: Ledger, method: str = AUTO, *, knowledge: KnowledgeLike | None = None, **options: Any
+) -> LeftOut:
+    """The result of a ledger, and what it would be without each site: from the sums that are there, nobody is asked.
+
+    The arguments are those of `discover_stored`. The ledger lists the result, as it does there, and not the others.
+    """
+    found = discover_stored(ledger, method, knowledge=knowledge, **options)
+    card, names = find(found.method), found.names
+    known = None if knowledge is None else as_knowledge(knowledge, names)
+    without, impossible = {}, {}
+    for site in sorted({standing.site for standing in ledger.roster.active()}):
+        try:
+            others = LedgerTransport.of(ledger, ledger.without(site))
+            estimate = _estimate(others, card, known, options)
+        except (ConfigError, DataError, ProtocolError, StatisticError) as problem:
+            impossible[site] = str(problem)
+        else:
+            without[site] = tuple(names[i] for i in estimate.order), estimate.B
+    return LeftOut(found, without, impossible)
+
+
+def _estimate(transport: LedgerTransport, card: Card, known: Knowledge | None, options: dict[str, Any]) -> Estimate:
+    """What a method gives from the sums of a state."""
+    parts = build(card.name, **options)
+    require_together(card, transport.setting.layout, len(transport.setting.variables), "complete")
+    constraints = known.constraints(transport.setting.variables) if known else None
+    return run(parts.rounds(replace(transport.setting, constraints=constraints)), transport)
 
 
 def rediscover(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
@@ -75,7 +129,9 @@ def rediscover(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
     found, again = [], []
     for method, options in (wanted or {AUTO: {}}).items():
         try:
-            found.append(discover_stored(ledger, method, **options))
+            known = Knowledge(**options["knowledge"]) if "knowledge" in options else None
+            others = {name: value for name, value in options.items() if name != "knowledge"}
+            found.append(discover_stored(ledger, method, knowledge=known, **others))
         except ProtocolError as problem:
             again.append(str(problem))
     return found, again

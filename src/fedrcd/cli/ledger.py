@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedrcd.cli.options import KnowledgeFile, parse_options
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 
@@ -219,24 +220,41 @@ def discover_from_ledger(
     option: Annotated[
         list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
     ] = None,
+    knowledge: KnowledgeFile = None,
+    leave_one_out: Annotated[
+        bool, typer.Option("--leave-one-out", help="Tell how the result changes without each site.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find the causal order and the effects from the sums in the ledger; no site is asked."""
-    from fedrcd.api.stored import discover_stored
+    from fedrcd.api.stored import discover_stored, leave_one_site_out
     from fedrcd.cli.discover import require_endings, show, write_results
-    from fedrcd.cli.options import parse_options
     from fedrcd.federation.ledger.ledger import Ledger
 
     require_endings(out or [])
+    settings = {"weights": weights, "penalty": penalty, "knowledge": knowledge, **parse_options(option or [])}
+    left_out = None
     with patience("discovering") as sign, Ledger.open(file) as ledger, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown as notes of the result
         sign.say(f"{method} from {file}")
-        found = discover_stored(ledger, method, weights=weights, penalty=penalty, **parse_options(option or []))
+        if leave_one_out:
+            left_out = leave_one_site_out(ledger, method, **settings)
+        found = left_out.found if left_out else discover_stored(ledger, method, **settings)
     write_results(found, out or [])
+    changes = left_out.table().to_dict("records") if left_out else []
+    impossible = left_out.impossible if left_out else {}
+    if json and left_out:
+        content = {"discovery": json_text.loads(found.to_json()), "leave_one_site_out": changes}
+        print(json_text.dumps({**content, "impossible": impossible}, indent=1))
+        return
     if json:
         print(found.to_json())
-    else:
-        show(found)
+        return
+    show(found)
+    for row in changes:
+        print(f"without {row.pop('without')}: " + ", ".join(f"{value} {what}" for what, value in row.items()))
+    for site, reason in impossible.items():
+        print(f"without {site}: no answer: {reason}")
 
 
 @app.command("certificate")

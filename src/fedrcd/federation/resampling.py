@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fedrcd.data.federation import Federation
@@ -13,6 +14,7 @@ from fedrcd.methods.bootstrap import BootstrapPlan, bytes_of_groups, groups_for,
 from fedrcd.methods.registry import find
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.questions import TensorQuestion
+from fedrcd.statistics.coverage import Holding
 
 
 def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None) -> BootstrapPlan:
@@ -33,30 +35,42 @@ def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None
     parts = one_round(find(method), dict(plan.options))
     setting = run_setting(federation, plan, [site.name for site in federation.sites])
     question: Any = next(parts.rounds(setting))
-    tensor = isinstance(question, TensorQuestion)
-    holdings = federation.layout().holdings
+    places = range(len(federation.layout().holdings)) if setting.layout else [0] * len(federation.layout().holdings)
     answering = [
-        (number, one)
-        for number, one in enumerate(holdings)
-        if question.share(setting.layout, number if setting.layout else 0) is not None
+        (holding, place)
+        for holding, place in zip(federation.layout().holdings, places, strict=True)
+        if question.share(setting.layout, place) is not None
     ]
-    sizes = [one.rows for _, one in answering]
-    rows = [_rows_of_group(len(one.columns), tensor=tensor) for _, one in answering]
-    for_tensor = [_rows_of_group(len(one.columns), tensor=True) for _, one in answering]
-    most = groups_for(sizes, for_tensor)  # as many for every method, if there are rows: a site splits its rows once
-    number = groups or (most if most >= LEAST_GROUPS else groups_for(sizes, rows))
-    for (_, one), least in zip(answering, rows, strict=True):
-        if number < LEAST_GROUPS or one.rows < number * least:
-            instead = "; take a method of pair sums, such as fedrcd-ni, whose groups may be smaller" if tensor else ""
-            raise ConfigError(
-                f"site {one.site!r} has {one.rows:,} rows of block {one.block!r}: too few for "
-                f"{max(number, LEAST_GROUPS)} groups of at least {least:,}{instead}"
-            )
-    places = [(one.site, place if setting.layout else 0) for place, one in answering]
-    return BootstrapPlan(method, number, bytes_of_groups(parts, setting, places, number))
+    holdings = [holding for holding, _ in answering]
+    tensor = isinstance(question, TensorQuestion)
+    number = groups or _worthwhile(holdings, tensor=tensor)
+    _require_rows(holdings, number, tensor=tensor)
+    sent = bytes_of_groups(parts, setting, [(holding.site, place) for holding, place in answering], number)
+    return BootstrapPlan(method, number, sent)
 
 
-def _rows_of_group(p: int, *, tensor: bool) -> int:
-    """Rows that sites will ask of every group of p columns, if they made no rule stricter."""
-    rules = Rules()
+def _worthwhile(holdings: Sequence[Holding], *, tensor: bool) -> int:
+    """Groups that are worth it: as many for every method, if there are rows, for a site splits its rows once."""
+    sizes = [holding.rows for holding in holdings]
+    for_tensor = groups_for(sizes, [_rows_of_group(holding, tensor=True) for holding in holdings])
+    if for_tensor >= LEAST_GROUPS:
+        return for_tensor
+    return groups_for(sizes, [_rows_of_group(holding, tensor=tensor) for holding in holdings])
+
+
+def _require_rows(holdings: Sequence[Holding], groups: int, *, tensor: bool) -> None:
+    """Raise if some site would refuse so many groups, or if not even the least number can be had."""
+    least = [_rows_of_group(holding, tensor=tensor) for holding in holdings]
+    rows, tightest = min(zip(least, holdings, strict=True), key=lambda one: one[1].rows / one[0])
+    if groups < LEAST_GROUPS or tightest.rows < groups * rows:
+        instead = "; take a method of pair sums, such as fedrcd-ni, whose groups may be smaller" if tensor else ""
+        raise ConfigError(
+            f"site {tightest.site!r} has {tightest.rows:,} rows of block {tightest.block!r}: too few for "
+            f"{max(groups, LEAST_GROUPS)} groups of at least {rows:,}{instead}"
+        )
+
+
+def _rows_of_group(holding: Holding, *, tensor: bool) -> int:
+    """Rows that a site will ask of every group, if it made no rule stricter."""
+    rules, p = Rules(), len(holding.columns)
     return max(rules.needed_rows(p), rules.needed_tensor_rows(p) if tensor else 0)

@@ -172,13 +172,8 @@ class Ledger:
 
     def leave(self, site: str, block: str | None = None) -> list[Receipt]:
         """Take out all contributions of a site, or that for one block; they are gone from the disk afterwards."""
-        places = [place for place in sorted(self.roster.standings) if place[0] == site and block in (None, place[1])]
-        if not places:
-            sites = sorted({name for name, _ in self.roster.standings})
-            what = f"site {site!r}" if block is None else f"block {block!r} of site {site!r}"
-            raise ProtocolError(f"there is no contribution of {what} in the ledger{did_you_mean(site, sites)}")
         receipts = []
-        for place in places:
+        for place in self._places(site, block):
             after = self._copied()
             after.leave(place)
             version = self.roster.standings[place].version
@@ -186,6 +181,22 @@ class Ledger:
             delete = ("DELETE FROM contributions WHERE site = ? AND block = ?", *place)
             receipts.append(self._append(LEFT, content, after, delete))
         return receipts
+
+    def without(self, site: str) -> Roster:
+        """The roster as it would be without a site; nothing changes."""
+        after = self._copied()
+        for place in self._places(site):
+            after.leave(place)
+        return after
+
+    def _places(self, site: str, block: str | None = None) -> list[Place]:
+        """Where a site has contributions, or one for a block; `ProtocolError` if there are none."""
+        places = [place for place in sorted(self.roster.standings) if place[0] == site and block in (None, place[1])]
+        if not places:
+            sites = sorted({name for name, _ in self.roster.standings})
+            what = f"site {site!r}" if block is None else f"block {block!r} of site {site!r}"
+            raise ProtocolError(f"there is no contribution of {what} in the ledger{did_you_mean(site, sites)}")
+        return places
 
     def record_result(self, method: str, options: dict[str, Any], text: str) -> Receipt:
         """List a result that was computed from the present state; its text is not kept."""

@@ -10,6 +10,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.contribution import Statistic
 from fedrcd.federation.ledger.configuration import PAIRS, TENSOR
 from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.ledger.roster import Roster
 from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.protocol.wire import to_bytes
@@ -26,13 +27,14 @@ class LedgerTransport:
     traffic: Traffic = field(default_factory=Traffic)
 
     @classmethod
-    def of(cls, ledger: Ledger) -> LedgerTransport:
-        """Over the present state of a ledger."""
-        if not ledger.roster.active():
-            reasons = [f"block {block!r} is {reason}" for block, reason in ledger.roster.suspended().items()]
+    def of(cls, ledger: Ledger, roster: Roster | None = None) -> LedgerTransport:
+        """Over the present state of a ledger, or over that of another roster of its contributions."""
+        chosen = roster or ledger.roster
+        if not chosen.active():
+            reasons = [f"block {block!r} is {reason}" for block, reason in chosen.suspended().items()]
             raise ProtocolError("; ".join(["no contribution is in the state of the ledger", *reasons]))
-        layout = ledger.roster.layout(ledger.configuration.variables)
-        return cls(replace(ledger.configuration.setting(), layout=layout), ledger.pooled())
+        layout = chosen.layout(ledger.configuration.variables)
+        return cls(replace(ledger.configuration.setting(), layout=layout), ledger.pooled(chosen))
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all contributions, if they hold what is asked for."""

@@ -1,0 +1,32 @@
+"""How a result changes without each site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedrcd.api.discovery import Discovery
+from fedrcd.graphs.dag import ancestry
+from fedrcd.typing import Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def changes_without(found: Discovery, without: Mapping[str, tuple[Sequence[str], Matrix]]) -> pd.DataFrame:
+    """Per site: how many pairs with a path are turned round, and how edges change, without it.
+
+    `without` has the order and the effects that the other sites give.
+    """
+    import pandas as pd
+
+    related, edges = ancestry(found.B), found.B != 0
+    rows = []
+    for site, (order, B) in without.items():
+        place = np.array([list(order).index(name) for name in found.names])
+        turned = int((related & (place[:, None] < place[None, :])).sum())
+        others = B != 0
+        rows.append((site, turned, int((edges & ~others).sum()), int((~edges & others).sum())))
+    return pd.DataFrame(rows, columns=["without", "pairs turned round", "edges lost", "edges gained"])
