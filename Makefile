@@ -7,8 +7,9 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
 # The reference packages do not install on 3.13.
 REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done)
-# Modules are compiled when they are first used: most never are.
-PIP_INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
+PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+# The tests start hundreds of processes: modules are compiled once, whatever the surroundings say.
+export PYTHONDONTWRITEBYTECODE :=
 # find_python(version): that interpreter, on the path or of pyenv; nothing if it is not here
 find_python = $(shell for c in python$(1) $$HOME/.pyenv/versions/$(1)*/bin/python$(1); do \
   $$c -c 'import ensurepip' 2>/dev/null && echo $$c && break; done)
