@@ -106,7 +106,7 @@ class Rules:
 class Case:
     """A question put to one block: everything that the rules look at.
 
-    `rows` are the complete rows of the block, `columns` its columns; `frame` is the declared one, if it is declared;
+    `rows` are the complete rows of `block`, `columns` its columns; `frame` is the declared one, if it is declared;
     `history` is what the site logged about this federation. `version` tags the rows as they are; `split` gives the rows
     of each of some number of groups, and `split_tag` tells one way to split from another.
     """
@@ -119,6 +119,7 @@ class Case:
     rows: Matrix
     history: Sequence[Entry]
     rules: Rules
+    block: str = ""
     version: str = ""
     split: Callable[[int], Sequence[IntVector]] | None = None
     split_tag: str = ""
@@ -132,6 +133,11 @@ class Case:
     def answered(self) -> list[Entry]:
         """What left before."""
         return [entry for entry in self.history if entry.outcome == ANSWERED]
+
+    @property
+    def answered_for_block(self) -> list[Entry]:
+        """What left before about this block."""
+        return [entry for entry in self.answered if entry.block == self.block]
 
 
 Check = Callable[[Case], None]
@@ -148,18 +154,18 @@ def check_question(case: Case) -> None:
         rule(case)
 
 
-def check_budget(case: Case, block: str, numbers: int, answer: str) -> None:
+def check_budget(case: Case, numbers: int, answer: str) -> None:
     """Raise `Refused` if so many more numbers would be too many; the same answer again costs nothing.
 
     `answer` is the digest of what would leave.
     """
-    spent = spent_numbers(case.history, block)
-    known = any((entry.answer, entry.block) == (answer, block) for entry in case.answered)
+    spent = spent_numbers(case.history, case.block)
+    known = any(entry.answer == answer for entry in case.answered_for_block)
     allowed = case.rules.budget(len(case.rows), case.p)
     if not known and spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
-            f"{spent:,} numbers about block {block!r} were released, {numbers:,} more asked for, of {allowed:,}",
+            f"{spent:,} numbers about block {case.block!r} were released, {numbers:,} more asked for, of {allowed:,}",
         )
 
 
@@ -327,7 +333,7 @@ def few_checks(case: Case) -> None:
     p = len(case.variables)
     before = {
         (entry.basis, entry.sources)
-        for entry in case.answered
+        for entry in case.answered_for_block
         if entry.version == case.version and entry.sources is not None and len(entry.sources) == p
     }
     before.add((digest_of(question.basis.moments), question.basis.sources))
@@ -339,7 +345,7 @@ def one_split(case: Case) -> None:
     """Refuse another split than before: where two cross, sets of rows are smaller than in either."""
     question = case.question
     assert isinstance(question, GroupedQuestion)
-    before = {(entry.groups, entry.split) for entry in case.answered if entry.groups}
+    before = {(entry.groups, entry.split) for entry in case.answered_for_block if entry.groups}
     if before - {(question.groups, case.split_tag)}:
         raise Refused(Refusal.SPLIT)
 

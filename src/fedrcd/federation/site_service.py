@@ -187,6 +187,7 @@ class SiteService:
             rows=block.rows,
             history=history,
             rules=self.settings.rules,
+            block=block.block,
             version=version,
             split=site.split,
             split_tag=split_tag,
@@ -196,7 +197,7 @@ class SiteService:
         assert sums is not None  # it has a share
         _require_finite(sums)
         numbers, answer = numbers_in(sums), digest_of(sums)
-        check_budget(case, block.block, numbers, answer)
+        check_budget(case, numbers, answer)
         basis = getattr(each, "basis", None)
         entry = self._entry(
             request,
