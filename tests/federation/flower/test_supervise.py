@@ -7,8 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from fedrcd.federation.flower import supervise
 from fedrcd.federation.flower.processes import Command
-from fedrcd.federation.flower.supervise import spawn, stop
+from fedrcd.federation.flower.supervise import interruptible, spawn, stop
 from tests.federation.flower.machines import until
 
 STUBBORN = (
@@ -65,6 +68,39 @@ def test_a_connection_that_ends_is_made_again_until_told_to_stop(tmp_path):
     count = len(runs(tmp_path))
     time.sleep(0.3)
     assert len(runs(tmp_path)) == count
+
+
+def test_being_told_to_end_waits_for_what_must_not_be_left_half_done():
+    done = []
+
+    def work(interruption):
+        with interruption.held():
+            os.kill(os.getpid(), signal.SIGTERM)
+            done.append("whole")
+        done.append("never")
+
+    with interruptible() as interruption, pytest.raises(KeyboardInterrupt):
+        work(interruption)
+    assert done == ["whole"]
+
+
+def test_a_process_does_not_outlive_an_interruption_while_it_starts(monkeypatch):
+    started = []
+
+    def interrupted(command, output=None):
+        started.append(spawn(command, output))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return started[0]
+
+    monkeypatch.setattr(supervise, "spawn", interrupted)
+    command = Command((sys.executable, "-c", "import time; time.sleep(600)"), {})
+    with (
+        interruptible() as interruption,
+        pytest.raises(KeyboardInterrupt),
+        supervise.running(command, interruption),
+    ):
+        pytest.fail("it was interrupted before")
+    assert started[0].poll() is not None
 
 
 def test_a_connection_ends_with_a_supervisor_that_is_killed(tmp_path):

@@ -25,7 +25,7 @@ from fedrcd.federation.flower.processes import (
     write_app,
     write_connection,
 )
-from fedrcd.federation.flower.supervise import interruptible, spawn, stop
+from fedrcd.federation.flower.supervise import interruptible, running
 from fedrcd.federation.plan import OUTCOME, PLAN, Outcome, RunPlan, Status, read_json, write_json
 
 READY = 60.0
@@ -126,20 +126,19 @@ def serve(coordinator: Coordinator, federation: Federation | None, command: Comm
         file = log.open("ab")
     except OSError as problem:
         raise FileError(f"cannot write {log}: {problem.strerror}") from None
-    with file, interruptible():
-        process = spawn(command, file)
+    with file, interruptible() as interruption:
         try:
-            _wait_until_there(coordinator, process, log)
-            write_connection(coordinator.home, coordinator.local_host, coordinator.port, coordinator.security)
-            nodes = {} if coordinator.insecure or federation is None else admit(coordinator, federation)
-            replace(coordinator, process=process.pid, nodes=nodes).write()
-            say(f"coordinator ready on {coordinator.host}:{coordinator.port}, {len(nodes)} sites admitted; log: {log}")
-            return process.wait()
+            with running(command, interruption, file) as process:
+                _wait_until_there(coordinator, process, log)
+                write_connection(coordinator.home, coordinator.local_host, coordinator.port, coordinator.security)
+                nodes = {} if coordinator.insecure or federation is None else admit(coordinator, federation)
+                replace(coordinator, process=process.pid, nodes=nodes).write()
+                ready = f"coordinator ready on {coordinator.host}:{coordinator.port}"
+                say(f"{ready}, {len(nodes)} sites admitted; log: {log}")
+                return process.wait()
         except KeyboardInterrupt:
             say("stopping the coordinator")
             return 0
-        finally:
-            stop(process)
 
 
 def admit(coordinator: Coordinator, federation: Federation) -> dict[str, int]:

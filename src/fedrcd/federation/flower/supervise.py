@@ -47,16 +47,58 @@ def stop(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:
         return
 
 
+class Interruption:
+    """Being told to end: a `KeyboardInterrupt`, put off while something must not be left half done."""
+
+    def __init__(self) -> None:
+        self._held = self._pending = False
+
+    def tell(self, *_: object) -> None:
+        """Interrupt, now or as soon as it may be."""
+        if not self._held:
+            raise KeyboardInterrupt
+        self._pending = True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Put interruptions off."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self._pending:
+            self._pending = False
+            raise KeyboardInterrupt
+
+
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[Interruption]:
     """Being told to end is a `KeyboardInterrupt`, however it is told."""
+    interruption = Interruption()
     numbers = (signal.SIGTERM, signal.SIGINT)
-    previous = {number: signal.signal(number, _interrupt) for number in numbers}
+    previous = {number: signal.signal(number, interruption.tell) for number in numbers}
     try:
-        yield
+        yield interruption
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def running(
+    command: Command, interruption: Interruption, output: IO[bytes] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is ended with this block, whenever that is interrupted."""
+    process = None
+    try:
+        with interruption.held():
+            process = spawn(command, output)
+        yield process
+    finally:
+        if process is not None:
+            with interruption.held():
+                stop(process)
 
 
 def keep_running(command: Command, say: Callable[[str], None], pause: float = AGAIN) -> None:
@@ -65,22 +107,15 @@ def keep_running(command: Command, say: Callable[[str], None], pause: float = AG
     SuperNode ends when the coordinator does not know it: before its key is admitted, and after the coordinator was
     started anew.
     """
-    with interruptible():
-        while True:
-            process = spawn(command)
-            try:
-                code = process.wait()
-                say(f"the connection ended (code {code}); connecting again in {pause:g} s")
-                time.sleep(pause)
-            except KeyboardInterrupt:
-                say("stopping")
-                return
-            finally:
-                stop(process)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+    with interruptible() as interruption:
+        try:
+            while True:
+                with running(command, interruption) as process:
+                    code = process.wait()
+                    say(f"the connection ended (code {code}); connecting again in {pause:g} s")
+                    time.sleep(pause)
+        except KeyboardInterrupt:
+            say("stopping")
 
 
 def _end_with_parent() -> None:
