@@ -29,6 +29,12 @@ class OnDisk:
         for name, (rows, columns) in tables.items():
             write_table(self.data(name), Table(rows, columns, name))
 
+    def apart(self, folder: Path):
+        """The same tables with logs and results elsewhere."""
+        own = OnDisk(folder, self.federation, {})
+        own.data = self.data
+        return own
+
     def data(self, name):
         return self.folder / f"{name}.parquet"
 

@@ -29,7 +29,7 @@ from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.statistics.pair_sums import pair_sums
 from tests.federation.couriers import Direct
-from tests.federation.sites import NAMES, OnDisk, horizontal
+from tests.federation.sites import NAMES, horizontal
 
 EXACT = ARITHMETIC["exact"]
 A, B, C = NAMES
@@ -43,9 +43,7 @@ def shared(tmp_path_factory):
 @pytest.fixture
 def disk(shared, tmp_path):
     """The federation with logs and results of this test's own."""
-    own = OnDisk(tmp_path, shared.federation, {})
-    own.data = shared.data
-    return own
+    return shared.apart(tmp_path)
 
 
 def transport(disk, courier, **changes):

@@ -34,9 +34,7 @@ def tables(tmp_path_factory):
 
 @pytest.fixture
 def disk(tables, tmp_path):
-    own = type(tables)(tmp_path, tables.federation, {})
-    own.data = tables.data
-    return own
+    return tables.apart(tmp_path)
 
 
 def resampling(seed=7):
