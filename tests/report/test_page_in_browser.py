@@ -14,12 +14,14 @@ from tests.report.conftest import SCREENSHOTS
 
 A4 = {"width": 794 - 2 * 53, "height": 1123 - 2 * 53}
 """What the margins leave of a sheet, in CSS pixels."""
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 VISIBLE_EDGES = "fedrcd.cy.edges().length"
 
 
 def place_of(page, selector):
     """Where an element of the graph is on the screen: a node's centre, or the middle of an edge."""
     page.locator("#cy").scroll_into_view_if_needed()
+    page.evaluate(TWO_FRAMES)  # after which the graph has been fitted to its place
     box = page.locator("#cy").bounding_box()
     at = page.evaluate(
         """selector => {
