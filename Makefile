@@ -17,6 +17,9 @@ SUPPORTED := 3.11 3.12 3.13
 OWN = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 # Supported interpreters besides the one of .venv that are here.
 OTHERS = $(foreach v,$(filter-out $(OWN),$(SUPPORTED)),$(if $(call find_python,$(v)),$(v)))
+# The tests run on the oldest and on the newest; those between on `make test-pythons`.
+NEWEST = $(lastword $(OTHERS))
+ABSENT = $(foreach v,$(filter-out $(OWN),$(SUPPORTED)),$(if $(call find_python,$(v)),,$(v)))
 # One process a core; a file stays in one process, for its fixtures.
 PARALLEL := --numprocesses auto --dist loadfile
 
@@ -69,11 +72,12 @@ demo-federation: setup ## the same over real processes: a coordinator and three 
 	@.venv/bin/python -m fedrcd.experiments.demo_federation
 
 test: ## set up, check and test everything (what CI runs)
-	@$(MAKE) --no-print-directory --jobs 3 setup setup-reference $(OTHERS:%=.venv-%/ready)
+	@$(MAKE) --no-print-directory --jobs 3 setup setup-reference $(NEWEST:%=.venv-%/ready)
 	@$(MAKE) --no-print-directory check browser tracer
 	@echo "running the tests ..."
 	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
-	@$(MAKE) --no-print-directory test-reference test-pythons
+	@$(MAKE) --no-print-directory test-reference
+	@$(MAKE) --no-print-directory test-pythons OTHERS=$(NEWEST)
 
 check: setup ## formatting, lint, types, layers
 	@echo "checking format, lint, types and layers ..."
@@ -90,7 +94,7 @@ test-slow: setup ## faults that take Flower over a minute to notice
 
 # Interpreters that are not here are named.
 test-pythons: ## run core tests on every other supported interpreter that is here
-	@for v in $(filter-out $(OWN) $(OTHERS),$(SUPPORTED)); do echo "python$$v is not here: not tested"; done
+	@for v in $(ABSENT); do echo "python$$v is not here: not tested"; done
 	@for v in $(OTHERS); do \
 	  $(MAKE) --no-print-directory .venv-$$v/ready && echo "testing on python$$v ..." && \
 	  .venv-$$v/bin/python -m pytest $(PARALLEL) -m "not reference" tests/statistics tests/protocol tests/methods tests/api || exit 1; \
