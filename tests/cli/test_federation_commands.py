@@ -176,6 +176,8 @@ def test_a_bootstrap_that_cannot_work_is_refused_before_it_starts(disk, tmp_path
     run = ("coordinator", "run", "--federation", disk.file, "--out", "result", "--state", disk.folder / "c")
     with pytest.raises(ConfigError, match="--groups belongs to a bootstrap"):
         call(*run, "--groups", 10)
+    with pytest.raises(ConfigError, match="--keep must be a share"):
+        call(*run, "--keep", 0.9)
     with pytest.raises(ConfigError, match="too few for 10 groups"):
         call(*run, "--bootstrap", 50)
     with pytest.raises(ConfigError, match="level"):

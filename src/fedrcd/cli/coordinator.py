@@ -75,6 +75,9 @@ def run(
         list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
     ] = None,
     arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
+    keep: Annotated[
+        float | None, typer.Option(help="Keep edges by bootstrap instead: those that this share of replicates has.")
+    ] = None,
     knowledge: KnowledgeFile = None,
     bootstrap: Annotated[
         int | None, typer.Option(help="Replicates to draw from sums of secret groups of rows; one round all the same.")
@@ -109,6 +112,8 @@ def run(
 
     require_flower()
     require_level(level)
+    if keep is not None and (bootstrap is None or not 0 < keep <= 1):
+        raise ConfigError("--keep must be a share of the replicates of a --bootstrap, above 0 and at most 1")
     described = read_federation(federation)
     require_coverage(described, method)
     coordinator = Coordinator.read(state)
@@ -153,7 +158,7 @@ def run(
                 )
 
         outcome = conduct(coordinator, plan, watch)
-    _show_outcome(outcome, described, plan, level, as_json=json)
+    _show_outcome(outcome, described, plan, level, keep, as_json=json)
 
 
 def _with_bootstrap(
@@ -172,7 +177,9 @@ def _with_bootstrap(
     return replace(plan, resampling=Resampling(replicates=replicates, groups=payload.groups, seed=seed))
 
 
-def _show_outcome(outcome: Outcome, federation: Federation, plan: RunPlan, level: float, *, as_json: bool) -> None:
+def _show_outcome(
+    outcome: Outcome, federation: Federation, plan: RunPlan, level: float, keep: float | None, *, as_json: bool
+) -> None:
     """Print what a run found, and write it into its folder."""
     from fedrcd.api.deployment import bootstrap_of, checks_of, discovery_of
     from fedrcd.api.discovery import written
@@ -181,6 +188,8 @@ def _show_outcome(outcome: Outcome, federation: Federation, plan: RunPlan, level
     out = Path(plan.folder)
     found = discovery_of(outcome, federation)
     resampled = bootstrap_of(outcome, federation) if outcome.resampled else None
+    if resampled and keep is not None:
+        found = resampled.select(keep)
     checks = checks_of(outcome, federation, level) if outcome.checked else None
     files = {"discovery.json": found.to_json()}
     if resampled:
