@@ -11,10 +11,10 @@ from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.federation.answers import ANSWERS, Answers
 from fedrcd.federation.conduct import Conductor, ask_frame, choose_method
 from fedrcd.federation.deployed import Deployed, Fault, Patience, SiteLost
-from fedrcd.federation.guards import Rules
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome, RunPlan, Status
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site_service import declared_frame
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from fedrcd.federation.guards import (
     KINDS,
-    Case,
-    Rules,
     check_budget,
     check_question,
-    digest_of,
     few_levels,
     numbers_in,
     small_cells,
@@ -22,6 +19,7 @@ from fedrcd.federation.guards import (
 )
 from fedrcd.federation.messages import QUESTIONS
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.rules import Case, Rules
 from fedrcd.federation.site_log import Entry
 from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.groups import GroupedQuestion
@@ -34,6 +32,7 @@ from fedrcd.protocol.questions import (
     TensorQuestion,
 )
 from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC, Grid, rounded_map

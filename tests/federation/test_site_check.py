@@ -6,8 +6,8 @@ import pytest
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.federation.guards import Rules
 from fedrcd.federation.preview import rehearse
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site_check import check_site
 from fedrcd.federation.site_log import Entry
 from fedrcd.federation.site_service import open_blocks

@@ -8,9 +8,10 @@ import pytest
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation import site_service
-from fedrcd.federation.guards import Rules, spent_numbers
+from fedrcd.federation.guards import spent_numbers
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.secret import read_secret, write_secret
 from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame
 from fedrcd.protocol.groups import GroupedQuestion

@@ -66,8 +66,8 @@ def serve(
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.flower.processes import Security, node_command, prepare_node, require_flower
     from fedrcd.federation.flower.supervise import keep_running
-    from fedrcd.federation.guards import Rules
     from fedrcd.federation.keys import public_key_of, public_text
+    from fedrcd.federation.rules import Rules
     from fedrcd.federation.secret import read_secret
     from fedrcd.federation.site_check import check_site
     from fedrcd.federation.site_service import site_entry

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedrcd.errors import ConfigError
-from fedrcd.federation.guards import Rules
 from fedrcd.federation.ledger.configuration import TENSOR
+from fedrcd.federation.rules import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import Any
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.conduct import choose_method, run_setting
-from fedrcd.federation.guards import Rules
 from fedrcd.federation.plan import RunPlan
+from fedrcd.federation.rules import Rules
 from fedrcd.methods.bootstrap import BootstrapPlan, bytes_of_groups, groups_for, one_round
 from fedrcd.methods.registry import find
 from fedrcd.protocol.groups import LEAST_GROUPS

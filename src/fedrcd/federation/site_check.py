@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.federation.guards import Rules, few_levels, small_cells, spent_numbers
+from fedrcd.federation.guards import few_levels, small_cells, spent_numbers
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site_log import Entry
 from fedrcd.federation.site_service import SiteSettings, open_blocks, site_entry
 from fedrcd.protocol.embedded import LocalBlock

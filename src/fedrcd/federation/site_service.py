@@ -19,7 +19,7 @@ from fedrcd.data.labelled import open_tables
 from fedrcd.data.site_tables import site_tables
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError, StatisticError
 from fedrcd.federation.approvals import Approvals, Pending
-from fedrcd.federation.guards import Case, Rules, check_budget, check_question, digest_of, numbers_in
+from fedrcd.federation.guards import check_budget, check_question, numbers_in
 from fedrcd.federation.messages import (
     Agreement,
     Reply,
@@ -29,13 +29,14 @@ from fedrcd.federation.messages import (
     unpack_request,
 )
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.rules import Case, Rules
 from fedrcd.federation.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site_log import ANSWERED, Entry, SiteLog, now
 from fedrcd.federation.words import describe
 from fedrcd.protocol.embedded import LocalBlock, complete_rows
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.wire import Packet
+from fedrcd.protocol.wire import Packet, digest_of
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean

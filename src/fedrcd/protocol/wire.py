@@ -10,6 +10,7 @@ As bytes the form is canonical: equal values give equal bytes, on any machine.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import types
 from collections.abc import Mapping, Sequence
@@ -114,6 +115,11 @@ def to_bytes(value: Any) -> bytes:
     text = json.dumps([packet.header, shapes], sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
     bodies = [np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays]
     return b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *bodies])
+
+
+def digest_of(value: Any) -> str:
+    """A short digest of a value of the wire form; empty for None."""
+    return "" if value is None else hashlib.sha256(to_bytes(value)).hexdigest()[:32]
 
 
 def from_bytes(data: bytes, wanted: type[T] | tuple[type[T], ...]) -> T:

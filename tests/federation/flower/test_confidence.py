@@ -12,9 +12,9 @@ from fedrcd.federation.deployed import SiteLost
 from fedrcd.federation.flower.coordinator import planned
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
-from fedrcd.federation.guards import Rules
 from fedrcd.federation.plan import OUTCOME, Outcome, Resampling
 from fedrcd.federation.resampling import plan_groups
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.secret import write_secret
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.bootstrap import one_round, resample_groups

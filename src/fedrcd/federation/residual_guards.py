@@ -1,0 +1,144 @@
+"""Rules for questions about residuals: they are what they are called, and not chosen to isolate rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.rules import Case
+from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.questions import Basis, EntropyQuestion, PairQuestion
+from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.protocol.wire import digest_of
+from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.residual_maps import residual_map
+from fedrcd.typing import Matrix
+
+CLOSE = 1e-6
+"""How far a residual map may be from the one it claims to be, relative to its largest entry; rounding of exact sums
+stays far below."""
+
+
+UNLIKE = 25.0
+"""Times by which the variance of rows here may differ, in any direction, from what a question says it is over all."""
+
+NO_VARIANCE = 1e-9
+"""Eigenvalue of a correlation matrix below which rows do not vary in a direction."""
+
+
+def honest_pair_map(case: Case) -> None:
+    """Refuse residuals that are not those of least squares in the moments that came with them."""
+    question = case.question
+    assert isinstance(question, PairQuestion)
+    if question.residuals is None:
+        return
+    basis = _basis(question.basis, case)
+    R, _ = residual_map(basis.moments.cov, basis.sources)
+    _require_close(question.residuals, R)
+    _grows_by_one(case, basis)
+
+
+def honest_entropy_map(case: Case) -> None:
+    """As `honest_pair_map`, for residuals that are standardised; their offsets and correlations are checked too."""
+    question = case.question
+    assert isinstance(question, EntropyQuestion)
+    basis = _basis(question.basis, case)
+    true = standardised_residuals(basis.moments, basis.sources)
+    u = len(true.variables)
+    pairs = question.pairs
+    if (
+        pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or ((pairs < 0) | (pairs >= u)).any()
+        or (pairs[:, 0] == pairs[:, 1]).any()
+    ):
+        raise Refused(Refusal.MAP, "the pairs are not pairs of residuals")
+    _require_close(question.residuals, true.R)
+    _require_close(question.offset, true.offset)
+    _require_close(question.rho, true.rho[pairs[:, 0], pairs[:, 1]])
+    _grows_by_one(case, basis)
+
+
+def honest_order(case: Case) -> None:
+    """Refuse residuals along something that is not an order, or not the one that the run has found so far."""
+    question = case.question
+    assert isinstance(question, ResidualQuestion)
+    basis = _basis(question.basis, case, most=len(case.variables))
+    if len(basis.sources) != len(case.variables):
+        raise Refused(Refusal.MAP, "residuals are asked for along an order of some of the variables")
+    last = _last_residuals(case, basis)
+    if last is not None and basis.sources[: len(last)] != last:
+        raise Refused(Refusal.PREFIX)
+
+
+def few_checks(case: Case) -> None:
+    """Refuse residual powers along many different orders or moments: close to each other they tell single rows."""
+    question = case.question
+    assert isinstance(question, ResidualQuestion)
+    p = len(case.variables)
+    before = {
+        (entry.basis, entry.sources)
+        for entry in case.answered_for_block
+        if entry.version == case.version and entry.sources is not None and len(entry.sources) == p
+    }
+    before.add((digest_of(question.basis.moments), question.basis.sources))
+    if len(before) > case.rules.checks:
+        raise Refused(Refusal.CHECKS)
+
+
+def _basis(basis: Basis | None, case: Case, most: int | None = None) -> Basis:
+    """The moments and sources a map claims to come from, if they can be such; all but one are sources at most."""
+    if basis is None:
+        raise Refused(Refusal.MAP, "the question does not say where its residual map comes from")
+    p, moments, sources = len(case.variables), basis.moments, basis.sources
+    if moments.cov.shape != (p, p) or moments.mean.shape != (p,) or len(set(sources)) != len(sources):
+        raise Refused(Refusal.MAP)
+    if not all(0 <= source < p for source in sources) or len(sources) > (most or p - 1):
+        raise Refused(Refusal.MAP)
+    finite = np.isfinite(moments.cov).all() and np.isfinite(moments.mean).all()
+    if not finite or not np.array_equal(moments.cov, moments.cov.T):
+        raise Refused(Refusal.MAP, "the covariance that came with the residual map is none")
+    _require_like_own(case, moments)
+    return basis
+
+
+def _require_like_own(case: Case, moments: Gaussian) -> None:
+    """Refuse a covariance far from that of the rows here: then residuals could be about anything.
+
+    Compared in every direction in which the rows here vary, by the ratio of variances.
+    """
+    chosen = [case.columns.index(name) for name in case.variables]
+    own = np.cov(case.question.frame.express(case.rows[:, chosen]).T, ddof=0).reshape(len(chosen), -1)
+    sd = np.sqrt(np.diagonal(own))
+    safe = np.where(sd > 0, sd, 1.0)
+    rank = int((np.linalg.eigvalsh(own / np.outer(safe, safe)) > NO_VARIANCE).sum())
+    try:
+        W = np.linalg.inv(np.linalg.cholesky(moments.cov))
+    except np.linalg.LinAlgError:
+        raise Refused(Refusal.MAP, "the covariance that came with the residual map is none") from None
+    ratios = np.linalg.eigvalsh(W @ own @ W.T)[len(own) - rank :]
+    if not (np.isfinite(ratios).all() and (ratios >= 1 / UNLIKE).all() and (ratios <= UNLIKE).all()):
+        raise Refused(Refusal.UNLIKE)
+
+
+def _require_close(came: Matrix, true: Matrix) -> None:
+    if came.shape != true.shape or not np.abs(came - true).max(initial=0) <= CLOSE * np.abs(true).max(initial=1):
+        raise Refused(Refusal.MAP)
+
+
+def _grows_by_one(case: Case, basis: Basis) -> None:
+    """Refuse other moments than before in the run, and sources that are not those of before and at most one more."""
+    last = _last_residuals(case, basis)
+    if last is None:
+        if len(basis.sources) > 1:
+            raise Refused(Refusal.PREFIX, "the first residuals of a run are given at most one variable")
+    elif basis.sources != last and basis.sources[:-1] != last:
+        raise Refused(Refusal.PREFIX)
+
+
+def _last_residuals(case: Case, basis: Basis) -> tuple[int, ...] | None:
+    """The variables that the last residuals of this run were given, if there were any; they had the same moments."""
+    before = [entry for entry in case.answered if entry.run == case.run and entry.sources is not None]
+    if before and digest_of(basis.moments) != before[-1].basis:
+        raise Refused(Refusal.MAP, "the covariance behind the residual maps changed within a run")
+    return before[-1].sources if before else None
