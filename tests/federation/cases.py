@@ -1,0 +1,79 @@
+"""Questions put to a block of rows, for tests of the rules of disclosure."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedrcd.federation.guards import (
+    check_question,
+)
+from fedrcd.federation.refusals import Refused
+from fedrcd.federation.rules import Case, Rules
+from fedrcd.federation.site_log import Entry
+from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.questions import (
+    Basis,
+    EntropyQuestion,
+    PairQuestion,
+)
+from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.statistics.residual_maps import residual_map
+
+P = 4
+NAMES = ("a", "b", "c", "d")
+FRAME = Frame(np.zeros(P), np.ones(P))
+OTHER_FRAME = Frame(np.zeros(P), np.full(P, 2.0))
+X = np.random.default_rng(1).normal(size=(400, P))
+MOMENTS = Gaussian(X.mean(axis=0), np.cov(X.T, ddof=0))
+EXACT = ARITHMETIC["exact"]
+
+
+def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES, **more):
+    return Case(
+        question=question,
+        run=run,
+        variables=NAMES,
+        frame=frame,
+        columns=columns,
+        rows=rows,
+        history=history,
+        rules=Rules(),
+        **more,
+    )
+
+
+def refusal(*args, **kwargs):
+    with pytest.raises(Refused) as caught:
+        check_question(case(*args, **kwargs))
+    return caught.value.code
+
+
+def entry(**fields):
+    defaults = {
+        "time": "t",
+        "run": "r.0",
+        "round": 1,
+        "federation": "f",
+        "digest": "q",
+        "question": "w",
+        "outcome": "answered",
+    }
+    return Entry(**{**defaults, **fields})
+
+
+def residuals(*sources, moments=MOMENTS, basis=None, change=0.0):
+    R, _ = residual_map(moments.cov, sources)
+    return PairQuestion(NAMES, FRAME, 4, R + change, basis=basis or Basis(moments, sources))
+
+
+def entropies(*sources, moments=MOMENTS, **changes):
+    true = standardised_residuals(moments, sources)
+    u = len(true.variables)
+    pairs = np.argwhere(~np.eye(u, dtype=bool))
+    question = EntropyQuestion(
+        NAMES, FRAME, true.R, true.offset, pairs, true.rho[pairs[:, 0], pairs[:, 1]], singles=True, basis=true.basis
+    )
+    return replace(question, **changes)
