@@ -120,7 +120,7 @@ verify: setup-reference ## the large counts behind the tests; writes docs/verifi
 	@.venv-reference/bin/python -m tests.verification
 
 bench: setup setup-reference ## speed, as ratios within one run
-	@.venv/bin/python -m benchmarks startup pairs tensors erasure
+	@.venv/bin/python -m benchmarks startup pairs tensors erasure sites page
 	@.venv-reference/bin/python -m benchmarks lingam
 
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md

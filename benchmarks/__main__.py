@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("startup", "pairs", "tensors", "erasure", "lingam")
+NAMES = ("startup", "pairs", "tensors", "erasure", "sites", "page", "lingam")
 
 
 def main(names: list[str]) -> None:

@@ -1,12 +1,11 @@
 """A real browser: Chromium of the operating system, without network."""
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.report import results
+from tests.report.browser import ABSENT, installed, launched
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 """Kept after the tests, to be looked at."""
@@ -15,15 +14,12 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 @pytest.fixture(scope="session")
 def chromium():
     """A browser in a process of its own."""
-    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    executable = installed()
     if executable is None:
-        pytest.skip("no Chromium here: `make browser` installs it as root; else `sudo apt-get install chromium`")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[browser]")
-    with sync_api.sync_playwright() as playwright:
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # which Chromium demands of root
-        browser = playwright.chromium.launch(executable_path=executable, args=sandbox)
+        pytest.skip(ABSENT)
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[browser]")
+    with launched(executable) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

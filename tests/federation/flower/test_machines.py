@@ -263,7 +263,6 @@ def test_a_coordinator_that_is_killed_resumes(machines):
     assert is_resumed
     outcome = conduct(machines.coordinator, resumed, lambda _: None)
     assert same_as_one_process(machines, outcome)
-    assert outcome.seconds[0] < 1.0  # the first round was on the disk
     for name in NAMES:
         fresh = machines.disk.service(name).log.entries()[before[name] :]
         assert len({entry.digest for entry in fresh}) == 2
