@@ -11,7 +11,7 @@ from fedrcd.methods.refinements.insertion import climb, insertion_residuals
 from fedrcd.methods.refinements.pair_covariances import excess_covariances, gaussian_covariances, patterns
 from fedrcd.methods.refinements.pair_fit import PairFitRefinement, _Fit
 from fedrcd.methods.registry import build
-from fedrcd.methods.scores.negentropy import NEGENTROPIES
+from fedrcd.methods.scores.negentropy import negentropy_of
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.oracle import Oracle
 from fedrcd.protocol.transport import Setting
@@ -85,11 +85,11 @@ def test_residuals_of_an_insertion_are_those_of_the_whole_orders(seed):
 @given(seeds)
 def test_the_contrast_at_every_place_is_that_of_the_whole_order(seed):
     tensors = tensors_of(standardised_rows(seed))
-    terms = _Terms(tensors, NEGENTROPIES["boundary"])
+    terms = _Terms(tensors, "boundary")
     rest, contrast = terms.places(list(range(P)), 2)
     for place in range(P):
         W = residual_rows(tensors.cov, [*rest[:place], 2, *rest[place:]])
-        direct = np.sqrt(NEGENTROPIES["boundary"](*tensors.of_combinations(W))).sum()
+        direct = np.sqrt(negentropy_of("boundary", *tensors.of_combinations(W), tensors.count)).sum()
         assert contrast[place] == pytest.approx(direct, rel=1e-9)
 
 

@@ -11,7 +11,6 @@ maximum for the Edgeworth J and every power of at least 1/3; the square root als
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals
-from fedrcd.methods.scores.negentropy import NEGENTROPIES, Negentropy
+from fedrcd.methods.scores.negentropy import Negentropy, negentropy_of
 from fedrcd.statistics.tensor_cumulants import TensorCumulants
 from fedrcd.typing import IntVector, Matrix, Vector
 
@@ -32,12 +31,12 @@ class ContrastRefinement:
 
     def __call__(self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
-        terms = _Terms(evidence.tensors, NEGENTROPIES[self.negentropy])
+        terms = _Terms(evidence.tensors, self.negentropy)
         return np.array(climb(order.tolist(), terms.places, constraints), dtype=np.int64)
 
     def contrast(self, evidence: TensorEvidence, order: IntVector) -> float:
         """F of an order."""
-        terms = _Terms(evidence.tensors, NEGENTROPIES[self.negentropy])
+        terms = _Terms(evidence.tensors, self.negentropy)
         _, values = terms.places(order.tolist(), int(order[0]))
         return float(values[0])
 
@@ -47,7 +46,7 @@ class _Terms:
     """Terms of the contrast, each computed once per variable and set of predecessors; variables have unit variance."""
 
     tensors: TensorCumulants
-    negentropy: Callable[[Matrix, Matrix], Matrix]
+    negentropy: Negentropy
     known: dict[Key, float] = field(default_factory=dict)
 
     def places(self, order: list[int], v: int) -> tuple[list[int], Vector]:
@@ -64,6 +63,6 @@ class _Terms:
         new = [k for k, key in enumerate(keys) if key not in self.known]
         if new:
             third, fourth = self.tensors.of_combinations(W[new])
-            values = np.sqrt(self.negentropy(third, fourth))
+            values = np.sqrt(negentropy_of(self.negentropy, third, fourth, self.tensors.count))
             self.known.update(zip((keys[k] for k in new), values.tolist(), strict=True))
         return np.array([self.known[key] for key in keys])

@@ -7,7 +7,8 @@ total. With J an approximation of negentropy from third and fourth cumulants of 
           gap_{ij} = \frac{D_{ij}}{J(x_i) + J(x_j) + J(r_{i|j}) + J(r_{j|i})},
 
 is positive where i causes j (Hyvarinen and Smith, 2013, with cumulants in place of log cosh). A candidate source is
-charged :math:`\sum_j \min(0, gap_{ij})^2`. Everything follows from pair cumulants, by multilinearity.
+charged :math:`\sum_j \min(0, gap_{ij})^2`. Everything follows from pair cumulants, by multilinearity. Third cumulants
+count as far as they are more than sampling error.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import Literal
 import numpy as np
 
 from fedrcd.statistics.pair_cumulants import PairCumulants
-from fedrcd.typing import Matrix, Vector
+from fedrcd.typing import IntMatrix, Matrix, Vector
 
 Negentropy = Literal["edgeworth", "boundary"]
 
 COLLINEAR = 1e-9
 """Pairs with less than this share of variance left given each other say nothing about direction."""
+
+CAUTION = 3.0
+"""Sampling variances that the square of a third cumulant must reach to count half."""
 
 
 def edgeworth(k3: Matrix, k4: Matrix) -> Matrix:
@@ -45,6 +49,31 @@ def boundary(k3: Matrix, k4: Matrix) -> Matrix:
 NEGENTROPIES: Mapping[str, Callable[[Matrix, Matrix], Matrix]] = {"edgeworth": edgeworth, "boundary": boundary}
 
 
+def beyond_chance(k3: Matrix, k4: Matrix, rows: int | IntMatrix) -> Matrix:
+    r"""Third cumulants of unit-variance variables, shrunk where they may be sampling error.
+
+    In heavy tails most of a third cumulant from few rows is chance, which would outvote the fourth.
+    """
+    shrunk: Matrix = k3 * np.sqrt(k3**2 / (k3**2 + CAUTION * chance_of_third(k4) / rows))
+    return shrunk
+
+
+def chance_of_third(k4: Matrix) -> Matrix:
+    r"""Rows times the variance over samples of the third cumulant of a symmetric variable of unit variance.
+
+    It is :math:`6 + 9 \kappa_4 + \kappa_6`, with :math:`\frac{10}{3} \kappa_4^2` for :math:`\kappa_6`, which is
+    right for Laplace and gamma variables. For tails shorter than the Gaussian's, the Gaussian's is taken.
+    """
+    tails = np.maximum(k4, 0)
+    variance: Matrix = 6 + 9 * tails + 10 / 3 * tails**2
+    return variance
+
+
+def negentropy_of(name: Negentropy, k3: Matrix, k4: Matrix, rows: int | IntMatrix) -> Matrix:
+    """J of variables of unit variance whose cumulants were estimated from so many rows."""
+    return NEGENTROPIES[name](beyond_chance(k3, k4, rows), k4)
+
+
 @dataclass(frozen=True, slots=True)
 class NegentropyGap:
     """Score of candidates by the negentropy gap of all pairs."""
@@ -53,11 +82,11 @@ class NegentropyGap:
 
     def __call__(self, k: PairCumulants) -> Vector:
         """Minus the charge of each candidate."""
-        charge: Vector = (np.minimum(gap(k, NEGENTROPIES[self.negentropy]), 0) ** 2).sum(axis=1)
+        charge: Vector = (np.minimum(gap(k, self.negentropy), 0) ** 2).sum(axis=1)
         return -charge
 
 
-def gap(k: PairCumulants, J: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
+def gap(k: PairCumulants, negentropy: Negentropy) -> Matrix:
     """The negentropy gap at [i, j], antisymmetric; positive speaks for i -> j."""
     u = k.standardised()
     rho = u.cov
@@ -68,7 +97,7 @@ def gap(k: PairCumulants, J: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
     # Cumulants of the residual of i given j, at [i, j].
     k3 = (u.k3 - 3 * rho * u.k21 + 3 * rho**2 * u.k12 - rho**3 * u.k3.T) / left**1.5
     k4 = (u.k4 - 4 * rho * u.k31 + 6 * rho**2 * u.k22 - 4 * rho**3 * u.k13 + rho**4 * u.k4.T) / left**2
-    own, residual = J(u.k3, u.k4), J(k3, k4)
+    own, residual = negentropy_of(negentropy, u.k3, u.k4, k.count), negentropy_of(negentropy, k3, k4, k.count)
     difference = own + residual.T - own.T - residual
     total = own + own.T + residual + residual.T
     relative: Matrix = np.divide(difference, total, out=np.zeros_like(difference), where=usable & (total > 0))
