@@ -1,6 +1,7 @@
 """`fedrcd experiment`, as a user types it."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,26 @@ def test_a_second_run_measures_nothing(ran):
     assert "0 cells measured, 99 found done" in done.stdout
 
 
+def test_a_method_that_has_changed_is_measured_anew_and_nothing_else(ran, tmp_path):
+    folder = shutil.copytree(ran, tmp_path / "copy")
+    done = fedrcd("experiment", "forget", "fedhc", "--results", folder)
+    assert done.stdout == "ablation: 11 cells of fedhc dropped; run it again to measure them\n"
+    assert (folder / "ablation.parquet").read_bytes() != (ran / "ablation.parquet").read_bytes()
+    again = fedrcd("experiment", "run", "ablation", "--seeds", 1, "--results", folder)
+    assert "11 cells measured, 88 found done" in again.stdout
+    assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
+    assert "no experiment" in fedrcd("experiment", "forget", "fed-direct", "--results", folder).stdout
+
+
+def test_nothing_is_forgotten_while_a_run_is_unfinished(ran, tmp_path):
+    folder = shutil.copytree(ran, tmp_path / "copy")
+    (folder / "ablation.unfinished.jsonl").touch()
+    done = fedrcd("experiment", "forget", "fedhc", "--results", folder)
+    assert done.returncode == 2
+    assert "run it to the end first" in last_line(done)
+    assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
+
+
 def test_a_page_with_figures_is_written(ran, tmp_path):
     done = fedrcd("experiment", "report", "--results", ran, "--out", tmp_path / "results.md")
     assert done.returncode == 0, done.stderr
@@ -74,6 +95,8 @@ def test_a_page_with_figures_is_written(ran, tmp_path):
         (("run", "ablation", "--seeds", 0), 2, "seeds must be at least 1"),
         (("run", "ablation", "--processes", 0), 2, "processes must be at least 1"),
         (("show", "ablation", "--results", "nowhere"), 4, "run `fedrcd experiment run ablation` first"),
+        (("forget", "fedrcd-y"), 2, "did you mean"),
+        (("forget", "fedhc", "--results", "nowhere"), 4, "there are no finished results in nowhere"),
         (("report", "--results", "nowhere"), 4, "run `fedrcd experiment run all` first"),
     ],
 )

@@ -104,6 +104,29 @@ def show(names: Names, full: Full = False, results: Results = None) -> None:
 
 
 @experiment.command()
+def forget(
+    method: Annotated[str, typer.Argument(help="A method that has changed.")],
+    full: Full = False,
+    results: Results = None,
+) -> None:
+    """Drop what was measured with a method, in every finished experiment; the next run measures just that anew."""
+    from fedrcd.experiments.store import Store
+    from fedrcd.experiments.studies import EXPERIMENTS
+    from fedrcd.methods.registry import find
+
+    name, folder = find(method).name, _folder(results, full=full)
+    stores = [store for one in EXPERIMENTS.values() if (store := Store(folder, one.name)).results.exists()]
+    if not stores:
+        raise FileError(f"there are no finished results in {folder}; choose another folder with --results")
+    dropped = {store.name: store.forget(name) for store in stores}
+    for experiment_name, number in dropped.items():
+        if number:
+            print(f"{experiment_name}: {number} cells of {name} dropped; run it again to measure them")
+    if not any(dropped.values()):
+        print(f"no experiment in {folder} has cells of {name}")
+
+
+@experiment.command()
 def report(
     full: Full = False,
     results: Results = None,

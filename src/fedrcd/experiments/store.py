@@ -29,6 +29,7 @@ except ImportError:  # not every system has it; runs are then not kept apart
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fedrcd.errors import ConfigError, FileError
@@ -162,6 +163,22 @@ class Store:
         for path in (self.results, self.times, self.journal):
             path.unlink(missing_ok=True)
 
+    def forget(self, method: str) -> int:
+        """Drop the finished cells of a method, so that the next run measures them anew; how many there were."""
+        if self.journal.exists():
+            raise ConfigError(
+                f"{self.name} is not finished in {self.folder}; run it to the end first, or start over with --fresh"
+            )
+        header, (results, times) = _file_header(self.results), self._tables()
+        if "method" not in results.column_names:
+            return 0
+        kept = pc.fill_null(pc.not_equal(results["method"], method), fill_value=True)
+        dropped = pc.count_distinct(results.filter(pc.invert(kept))["cell"]).as_py()
+        if dropped:
+            _write_table(self.results, results.filter(kept), header)
+            _write_table(self.times, times.filter(kept), header)
+        return int(dropped)
+
     def frame(self) -> pd.DataFrame:
         """Finished results with their times, a row per measurement."""
         if not self.results.exists():
@@ -283,8 +300,11 @@ def _corrupt(path: Path, why: str) -> FileError:
 
 
 def _write(path: Path, rows: Sequence[Row], header: Mapping[str, Any]) -> None:
-    """Write rows in one step: the file is the old one or the new one, never half of it."""
-    table = pa.table({name: _column(rows, name) for name in _names(rows)})
+    _write_table(path, pa.table({name: _column(rows, name) for name in _names(rows)}), header)
+
+
+def _write_table(path: Path, table: Any, header: Mapping[str, Any]) -> None:
+    """Write in one step: the file is the old one or the new one, never half of it."""
     table = table.replace_schema_metadata({"fedrcd": json.dumps(header)})
     temporary = path.with_suffix(".writing")
     try:
