@@ -1,0 +1,76 @@
+"""Against other packages: lingam and CausalDisco."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from fedrcd.data import split_rows
+from fedrcd.graphs import r2_sortability, varsortability
+from fedrcd.typing import Matrix
+from tests.strategies import estimate
+from tests.verification.claims import Claim, claims, counted
+from tests.verification.data import difference, random_data, told
+
+
+class Fit(NamedTuple):
+    """What lingam says."""
+
+    order: list[int]
+    B: Matrix
+
+
+@cache
+def lingam_fit(seed: int, k: int) -> Fit:
+    """lingam.DirectLiNGAM on data set k."""
+    import lingam
+
+    fitted = lingam.DirectLiNGAM().fit(random_data(seed, k).X)
+    return Fit(list(fitted.causal_order_), fitted.adjacency_matrix_)
+
+
+@claims(seed=1)
+def direct_lingam_is_lingam(seed: int) -> Iterator[Claim]:
+    """Orders of direct-lingam and of fed-direct against lingam's, and effects by BIC."""
+    for method, sites, count in (("direct-lingam", 1, 60), ("fed-direct", 3, 200)):
+        differences, largest = [], 0.0
+        for k in counted(range(count), method):
+            data = random_data(seed, k)
+            parts = [data.X[part] for part in split_rows(len(data.X), sites, rng=data.rng)]
+            ours, theirs = estimate(method, parts, weights="bic"), lingam_fit(seed, k)
+            if ours.order.tolist() != theirs.order:
+                differences.append(difference(data, ours, theirs.order))
+            else:
+                largest = max(largest, float(np.abs(ours.B - theirs.B).max()))
+        over = f" over {sites} sites" if sites > 1 else ""
+        yield Claim(
+            f"{method}{over} gives the order of lingam.DirectLiNGAM", count, told(differences, count), not differences
+        )
+        yield Claim(
+            f"{method}{over} with BIC weights gives the effects of lingam.DirectLiNGAM",
+            count - len(differences),
+            f"largest difference {largest:.1e}",
+            largest < 1e-6,
+        )
+
+
+@claims(seed=2)
+def sortabilities_are_causaldiscos(seed: int) -> Iterator[Claim]:
+    """Varsortability and R2-sortability against CausalDisco, whose graphs are indexed [from, to]."""
+    from CausalDisco import analytics
+
+    largest = {"varsortability": 0.0, "R2-sortability": 0.0}
+    for k in counted(range(100), "sortability"):
+        data = random_data(seed, k)
+        cov, B = np.cov(data.X.T, ddof=0), data.model.B
+        pairs = {
+            "varsortability": (varsortability(np.diagonal(cov), B), analytics.var_sortability(data.X, B.T)),
+            "R2-sortability": (r2_sortability(cov, B), analytics.r2_sortability(data.X, B.T)),
+        }
+        for name, (ours, theirs) in pairs.items():
+            largest[name] = max(largest[name], abs(ours - theirs))
+    for name, value in largest.items():
+        yield Claim(f"{name} is that of CausalDisco", 100, f"largest difference {value:.1e}", value < 1e-9)
