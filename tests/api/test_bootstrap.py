@@ -75,6 +75,67 @@ def test_weights_by_bootstrap_are_the_same_selection():
     assert fedrcd.check(TABLES, by_discover).discovery is by_discover
 
 
+def test_the_selection_within_replicates_can_be_another():
+    by_discover = fedrcd.discover(TABLES, "fedrcd-s", weights="bootstrap", base="bic", n_sampling=5, random_state=7)
+    chosen = fedrcd.bootstrap(TABLES, "fedrcd-s", weights="bic", n_sampling=5, random_state=7).select(0.5)
+    np.testing.assert_array_equal(by_discover.B, chosen.B)
+    assert by_discover.options["base"] == "bic"
+
+
+def test_a_selection_by_bootstrap_can_be_checked_for_scale():
+    found = fedrcd.discover(TABLES, "fedrcd-x", weights="bootstrap", n_sampling=2, check_scale=True)
+    assert sorted(found.standardised_order) == sorted(found.names)
+
+
+def test_a_wrong_threshold_is_refused_before_anything_is_asked():
+    with pytest.raises(ConfigError, match="threshold must be a number above 0 and at most 1, got 2"):
+        fedrcd.discover(["nowhere.csv"], weights="bootstrap", threshold=2)
+
+
+def test_few_rows_are_resampled_by_a_method_of_one_round():
+    found = fedrcd.bootstrap([X.iloc[:100], X.iloc[100:200]], n_sampling=2, random_state=0)
+    assert found.discovery.method == "fedrcd-s"
+
+
+def test_rows_that_sites_share_are_counted_once():
+    pairs = [["x1", "x2"], ["x2", "x3"], ["x1", "x3"], ["x1", "x4"], ["x2", "x4"], ["x3", "x4"]]
+    tables = [fedrcd.Table(X[pair], site=f"s{k}", block="all") for k, pair in enumerate(pairs)]
+    found = fedrcd.bootstrap(tables, "fedrcd-sp", n_sampling=3, groups=10, random_state=0)
+    assert (found.units, found.freedom) == (10, 9.0)
+    assert found.leave_one_site_out().empty
+    assert list(found.cannot_be_spared()) == [f"s{k}" for k in range(6)]
+
+
+def with_gaps():
+    lacking = X.copy()
+    lacking.iloc[::3, 1] = np.nan
+    return lacking
+
+
+def test_there_are_no_intervals_where_gaps_were_filled():
+    found = fedrcd.bootstrap(with_gaps(), "fedrcd-s", n_sampling=3, random_state=0, missing="expected")
+    assert found.discovery.errors is None
+    assert not found.effects().empty
+    for intervals in (found.intervals, found.discovery.intervals):
+        with pytest.raises(ConfigError, match="missing values were filled"):
+            intervals()
+    assert found.select(0.5).errors is None
+    complete = fedrcd.discover(X, "fedrcd-s", missing="expected")
+    assert complete.errors is not None  # nothing was missing
+
+
+def test_pairs_from_different_rows_have_intervals_by_bootstrap_only():
+    found = fedrcd.bootstrap(with_gaps(), "fedrcd-s", n_sampling=3, random_state=0, missing="available")
+    assert found.discovery.errors is None
+    assert (found.intervals()["low"] < found.intervals()["high"]).all()
+
+
+def test_one_replicate_has_no_intervals():
+    found = fedrcd.bootstrap(TABLES, "fedrcd-s", n_sampling=1, random_state=0)
+    with pytest.raises(ConfigError, match="at least 2 replicates"):
+        found.intervals()
+
+
 def test_the_plan_is_told_before_anything_is_sent_and_is_what_is_sent():
     plans = []
     found = fedrcd.bootstrap(TABLES, "fedrcd-s", n_sampling=2, groups=12, random_state=0, announce=plans.append)

@@ -90,6 +90,28 @@ def test_a_discovery_made_before_is_checked_as_it_is():
     assert right["independence"].verdict == "fine"
 
 
+def test_a_discovery_is_checked_with_the_settings_it_was_made_with():
+    frame = rows(np.random.default_rng(8))
+    tables = [frame.iloc[:3000], frame.iloc[3000:] + 5.0]
+    found = fedrcd.Discovery.from_json(fedrcd.discover(tables, "fedrcd-s", within="centre", knowledge=KNOWN).to_json())
+    assert found.settings["within"] == "centre"
+    assert found.settings["knowledge"] == {"tiers": [["a"], ["b"], ["c"]]}
+    checked = fedrcd.check(tables, found)
+    assert checked["sites alike"].verdict == "fine"
+    assert checked.rounds == 2
+    assert fedrcd.check(tables, found, within="none")["sites alike"].verdict == "doubtful"
+
+
+@pytest.mark.parametrize("missing", ["expected", "available"])
+def test_rows_with_gaps_are_left_out_of_checks(missing):
+    frame = rows(np.random.default_rng(9))
+    lacking = frame.copy()
+    lacking.iloc[:2000, 2] = np.nan
+    found = fedrcd.check([lacking.iloc[:3000], lacking.iloc[3000:]], "fedrcd-s", missing=missing)
+    assert found["independence"].verdict != "cannot tell"
+    assert np.isfinite(found.residuals().to_numpy()).all()
+
+
 def test_heavy_tails_and_few_rows_withhold_verdicts():
     rng = np.random.default_rng(6)
     frame = pd.DataFrame(rng.normal(size=(300, 3)) ** 5, columns=NAMES)

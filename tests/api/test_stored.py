@@ -161,7 +161,7 @@ def test_a_site_that_cannot_be_spared_is_named(tmp_path):
     with Ledger.create(tmp_path / "l.db", configured(FEDERATION)) as ledger:
         ledger.add(contribution(ledger.configuration, FEDERATION, "a", X[:250]))
         left_out = leave_one_site_out(ledger)
-    assert left_out.without == {}
+    assert left_out.table().empty
     assert left_out.impossible == {"a": "no contribution is in the state of the ledger"}
 
 

@@ -56,7 +56,9 @@ def test_knowledge_is_read_from_a_file_and_kept(tmp_path):
 @pytest.mark.parametrize(
     ("command", "arguments", "code", "word"),
     [
-        ("bootstrap", ["--replicates", "0"], 2, "--replicates must be at least 1, got 0"),
+        ("bootstrap", ["--replicates", "1"], 2, "--replicates must be at least 2, got 1"),
+        ("bootstrap", ["--level", "2"], 2, "level must be a number between 0 and 1"),
+        ("bootstrap", ["--plan", "--resample", "rows"], 2, "with --resample rows nothing is sent"),
         ("bootstrap", ["--groups", "3"], 2, "groups must be a whole number of at least 10"),
         ("bootstrap", ["--method", "fed-direct"], 2, "cannot be resampled"),
         ("bootstrap", ["--out", "x.csv"], 2, "the ending must be .json"),

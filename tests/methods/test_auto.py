@@ -13,6 +13,10 @@ from fedrcd.methods.registry import METHODS
         (Circumstances(p=20, rows=20_000, tensor_refused=True), "fedrcd-sx"),
         (Circumstances(p=20, rows=20_000, all_columns_somewhere=False), "fedrcd-sp"),
         (Circumstances(p=5, rows=200), "fed-direct"),
+        (Circumstances(p=5, rows=200, complete_rows=False), "fedrcd-s"),
+        (Circumstances(p=5, rows=200, one_round=True), "fedrcd-s"),
+        (Circumstances(p=81, rows=20_000, complete_rows=False), "fedrcd-sp"),
+        (Circumstances(p=81, rows=20_000, one_round=True), "fedrcd-sp"),
         (Circumstances(p=5, rows=200, seconds_per_round=5.0), "fedrcd-s"),
     ],
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -47,13 +47,14 @@ def bootstrap(
     n_jobs: int | None = None,
     announce: Callable[[BootstrapPlan], None] | None = None,
     replicated: Callable[[int], None] | None = None,
+    check_scale: bool = False,
     **settings: Any,
 ) -> Bootstrap:
     """Run a discovery on all rows and on resampled ones.
 
     Parameters
     ----------
-    tables, method, **settings
+    tables, method, check_scale, **settings
         As for `discover`.
     n_sampling : int
         Number of replicates.
@@ -89,10 +90,17 @@ def bootstrap(
         _require_count("n_jobs", n_jobs, 1)
     jobs = n_jobs or available_threads()
     given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
-    prepared = prepare(tables, method, settings, **given)
+    prepared = prepare(tables, method, settings, **given, one_round=resample == "groups")
     if resample == "rows":
-        return _by_rows(prepared, given, n_sampling, seed, jobs, replicated)
-    return _by_groups(prepared, groups, n_sampling, seed, jobs, announce, replicated)
+        found = _by_rows(prepared, given, n_sampling, seed, jobs, replicated)
+    else:
+        found = _by_groups(prepared, groups, n_sampling, seed, jobs, announce, replicated)
+    return _result(found.prepared, found.resampled, check_scale=check_scale)
+
+
+class _Found(NamedTuple):
+    prepared: Prepared
+    resampled: Resampled
 
 
 def _by_groups(
@@ -103,7 +111,7 @@ def _by_groups(
     jobs: int,
     announce: Callable[[BootstrapPlan], None] | None,
     replicated: Callable[[int], None] | None,
-) -> Bootstrap:
+) -> _Found:
     """Ask for the groups in one round and resample them."""
     parts = one_round(prepared.card, prepared.options)
     transport = with_secrets(prepared.transport, seed)
@@ -113,17 +121,24 @@ def _by_groups(
     resampled = resample_groups(
         parts, prepared.setting, transport, number, n_sampling, seed, jobs=jobs, progress=replicated
     )
-    return _result(replace(prepared, transport=transport), resampled)
+    return _Found(replace(prepared, transport=transport), resampled)
 
 
-def _result(prepared: Prepared, resampled: Resampled) -> Bootstrap:
-    found = prepared.discovery(resampled.estimate, resampled.replicates.edge_shares())
-    return told_by(resampled, found, prepared.setting.constraints)
+def _result(prepared: Prepared, resampled: Resampled, *, check_scale: bool) -> Bootstrap:
+    standardised = prepared.order_of_standardised(resampled.estimate) if check_scale else None
+    found = prepared.discovery(resampled.estimate, resampled.replicates.edge_shares(), standardised)
+    return told_by(resampled, found, prepared.setting.constraints, filled=prepared.fills)
 
 
-def told_by(resampled: Resampled, found: Discovery, constraints: Constraints | None) -> Bootstrap:
+def told_by(
+    resampled: Resampled, found: Discovery, constraints: Constraints | None, *, filled: bool = False
+) -> Bootstrap:
     """What replicates say about the result on all rows."""
     names, replicates = found.names, resampled.replicates
+    without = {
+        site: other if isinstance(other, str) else (tuple(names[i] for i in other[0]), other[1])
+        for site, other in resampled.without.items()
+    }
     return Bootstrap(
         discovery=found,
         orders=replicates.orders,
@@ -135,7 +150,8 @@ def told_by(resampled: Resampled, found: Discovery, constraints: Constraints | N
         units=resampled.units,
         freedom=float(resampled.units - resampled.blocks) if resampled.units else math.inf,
         smallest_group=resampled.smallest,
-        without={site: (tuple(names[i] for i in order), B) for site, (order, B) in resampled.without.items()},
+        without=without,
+        filled=filled,
     )
 
 
@@ -146,7 +162,7 @@ def _by_rows(
     seed: np.random.SeedSequence,
     jobs: int,
     replicated: Callable[[int], None] | None,
-) -> Bootstrap:
+) -> _Found:
     """Draw rows with replacement and run the whole method again."""
     if prepared.setting.fills_gaps or given.get("within") == "auto":
         raise ConfigError("resample='rows' cannot choose or fill anew in every replicate; take resample='groups'")
@@ -162,7 +178,7 @@ def _by_rows(
     replicates = row_replicates(
         prepared.parts, prepared.setting, rows, embed, seed.spawn(n_sampling), jobs=jobs, progress=replicated
     )
-    return _result(prepared, Resampled(estimate, replicates, units=0, blocks=0, smallest=1, without={}))
+    return _Found(prepared, Resampled(estimate, replicates, units=0, blocks=0, smallest=1, without={}))
 
 
 def with_secrets(transport: InProcess, seed: np.random.SeedSequence, least: int = 1) -> InProcess:

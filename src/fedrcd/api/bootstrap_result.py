@@ -14,7 +14,7 @@ import numpy as np
 
 from fedrcd.api.discover import BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.api.left_out import changes_without
+from fedrcd.api.left_out import Without, cannot_be_spared, changes_without
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry, total_effects
@@ -41,17 +41,19 @@ class Bootstrap:
     covariance, covariances : (p, p) and (replicates, p, p) array
         Covariance of all rows, and of each replicate.
     units : int
-        Groups that were resampled, over all sites; 0 where rows were.
+        Groups that were resampled, of all blocks of rows; 0 where rows were.
     freedom : float
         Degrees of freedom behind the spread of replicates: units less blocks, infinite for rows.
     smallest_group : int
         Rows of the smallest group; 1 where rows were resampled.
     failed : int
         Replicates whose sums allowed no answer; they are not among the others.
-    without : mapping of str to (order, B)
-        What the method gives without each site.
+    without : mapping of str to (order, B) or str
+        What the method gives without each site, or why it gives nothing.
     constraints : Constraints, optional
         What was known before.
+    filled : bool
+        Whether missing values were filled, by the moments of all rows in every replicate.
     """
 
     discovery: Discovery
@@ -63,8 +65,9 @@ class Bootstrap:
     freedom: float
     smallest_group: int
     failed: int
-    without: Mapping[str, tuple[tuple[str, ...], Matrix]]
+    without: Mapping[str, Without]
     constraints: Constraints | None = None
+    filled: bool = False
 
     def __len__(self) -> int:
         """Number of replicates."""
@@ -104,6 +107,32 @@ class Bootstrap:
         related = ancestry(self.discovery.B)
         return float(self.order_probabilities().to_numpy()[related].mean()) if related.any() else 1.0
 
+    def effects(self, kind: Literal["direct", "total"] = "direct") -> pd.DataFrame:
+        """Effects that were found, strongest first; `probability` is the share of replicates with the edge or path."""
+        import pandas as pd
+
+        if kind not in ("direct", "total"):
+            raise ConfigError(f"kind must be direct or total, got {kind!r}")
+        B = self.discovery.B if kind == "direct" else total_effects(self.discovery.B)
+        again = self.edge_probabilities() if kind == "direct" else self.path_probabilities()
+        rows = [
+            (self.names[j], self.names[i], B[i, j], again.iloc[i, j])
+            for i, j in sorted(np.argwhere(B).tolist(), key=lambda at: -abs(B[at[0], at[1]]))
+        ]
+        return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "probability"])
+
+    @property
+    def no_intervals(self) -> str:
+        """Why there are no intervals; empty if there are."""
+        if len(self) < 2:
+            return "intervals need at least 2 replicates"
+        if self.filled:
+            return (
+                "there are no intervals where missing values were filled: replicates share what was filled in, and "
+                "vary too little; missing='available' or 'complete' has them"
+            )
+        return ""
+
     def intervals(self, kind: Literal["direct", "total"] = "direct", level: float = 0.95) -> pd.DataFrame:
         """Intervals for the effects of the graph that was found, given that graph, strongest first.
 
@@ -111,45 +140,47 @@ class Bootstrap:
         deviations of the replicates as Student's t with the groups' degrees of freedom says. `probability` is how often
         the edge, or the path, is found again: without it the interval says little.
         """
-        import pandas as pd
         from scipy.stats import t
 
         require_level(level)
-        if kind not in ("direct", "total"):
-            raise ConfigError(f"kind must be direct or total, got {kind!r}")
-        B = self.discovery.B
-        refits = np.stack([refit(cov, B != 0) for cov in self.covariances])
+        if self.no_intervals:
+            raise ConfigError(self.no_intervals)
+        found = self.effects(kind)
+        refits = np.stack([refit(cov, self.discovery.B != 0) for cov in self.covariances])
         if kind == "total":
-            refits, B = np.stack([total_effects(one) for one in refits]), total_effects(B)
-        again = self.edge_probabilities() if kind == "direct" else self.path_probabilities()
+            refits = np.stack([total_effects(one) for one in refits])
         reach = t.ppf((1 + level) / 2, self.freedom) * refits.std(axis=0, ddof=1)
-        rows = [
-            (self.names[j], self.names[i], B[i, j], B[i, j] - reach[i, j], B[i, j] + reach[i, j], again.iloc[i, j])
-            for i, j in sorted(np.argwhere(B), key=lambda at: -abs(B[at[0], at[1]]))
-        ]
-        return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "low", "high", "probability"])
+        at = [(self.names.index(e), self.names.index(c)) for c, e in zip(found["cause"], found["effect"], strict=True)]
+        own = np.array([reach[place] for place in at])
+        found.insert(3, "low", found["estimate"] - own)
+        found.insert(4, "high", found["estimate"] + own)
+        return found
 
     def select(self, threshold: float = 0.5) -> Discovery:
         """The discovery with the edges along its order that at least this share of replicates has, fitted again."""
-        if not (isinstance(threshold, Real) and not isinstance(threshold, bool) and 0 < threshold <= 1):
-            raise ConfigError(f"threshold must be a number above 0 and at most 1, got {threshold!r}")
+        require_threshold(threshold)
         probable = self.get_probabilities() >= threshold
         order = np.array([self.names.index(name) for name in self.discovery.order])
         constraints = self.constraints or Constraints.none(len(order))
         edges = constraints.grow(order, lambda target, _required, free: probable[target, free])
-        options = {**self.discovery.options, "weights": BY_BOOTSTRAP, "threshold": float(threshold)}
+        base = self.discovery.options["weights"]
+        options = {**self.discovery.options, "weights": BY_BOOTSTRAP, "base": base, "threshold": float(threshold)}
+        found = replace(self.discovery, B=refit(self.covariance, edges), options=options)
+        if self.discovery.errors is None:
+            return found
         errors = effect_errors(self.covariance, self.discovery.rows, edges)
-        return replace(
-            self.discovery,
-            B=refit(self.covariance, edges),
-            errors=errors.direct,
-            total_errors=errors.total,
-            options=options,
-        )
+        return replace(found, errors=errors.direct, total_errors=errors.total)
 
     def leave_one_site_out(self) -> pd.DataFrame:
-        """Per site: how many pairs with a path are turned round, and how edges change, without it."""
+        """Per site: how many pairs with a path are turned round, and how edges change, without it.
+
+        Sites that cannot be spared are left out; `cannot_be_spared` says why.
+        """
         return changes_without(self.discovery, self.without)
+
+    def cannot_be_spared(self) -> dict[str, str]:
+        """Sites without which there is no answer, and why."""
+        return cannot_be_spared(self.without)
 
     def get_probabilities(self, min_causal_effect: float | None = None) -> Matrix:
         """Share of replicates with each direct effect larger than a limit, [to, from]."""
@@ -233,6 +264,12 @@ class Bootstrap:
         import pandas as pd
 
         return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def require_threshold(threshold: object) -> None:
+    """Raise unless a share of replicates is a number above 0 and at most 1."""
+    if not (isinstance(threshold, Real) and not isinstance(threshold, bool) and 0 < float(threshold) <= 1):
+        raise ConfigError(f"threshold must be a number above 0 and at most 1, got {threshold!r}")
 
 
 def _limit(min_causal_effect: float | None) -> float:

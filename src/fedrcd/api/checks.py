@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.api.discover import BY_BOOTSTRAP, RUN_SETTINGS, SELECT_BY_BOOTSTRAP, Prepared, prepare
+from fedrcd.api.discover import BY_BOOTSTRAP, RUN_SETTINGS, SELECT_BY_BOOTSTRAP, Prepared, prepare, recalled
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO
@@ -24,7 +24,7 @@ from fedrcd.methods.checks import (
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Estimate, Marginals
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.transport import NobodyAnswers
+from fedrcd.protocol.transport import NobodyAnswers, Traffic
 from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.typing import IntVector
 
@@ -111,14 +111,14 @@ class Checks:
 
 
 def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, **settings: Any) -> Checks:
-    """Test the assumptions behind a discovery, in one round after it.
+    """Test the assumptions behind a discovery, in one round after it; rows with missing values are left out.
 
     Parameters
     ----------
     tables, **settings
         As for `discover`.
     method : str or Discovery
-        What to run and check; or a discovery of these tables, whose order and edges are checked.
+        What to run and check; or a discovery of these tables, whose order and edges are checked, with its settings.
     level : float
         Share of false alarms allowed, per check.
 
@@ -139,20 +139,20 @@ def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, *
     found = prepared.discovery(estimate)
     first = transport.answers[-1] if single_round(prepared.card) else None
     scale = scale_check(prepared.card, prepared.parts, prepared.setting, estimate, first)
-    return _checked(prepared, found, estimate.marginals, scale, level)
+    return _checked(prepared, found, estimate.marginals, scale, level, replace(prepared.transport.traffic))
 
 
 def _check_given(
     tables: Any, found: Discovery, given: dict[str, Any], settings: dict[str, Any], level: float
 ) -> Checks:
-    """Check a discovery that was made before: moments in one round, residuals in another."""
+    """Check a discovery that was made before, as it was made: moments in one round, residuals in another."""
     options = {**found.options, **settings}
     if options.get("weights") == BY_BOOTSTRAP:
         options = {k: value for k, value in options.items() if k != "weights" and k not in SELECT_BY_BOOTSTRAP}
-    prepared = prepare(tables, found.method, options, **{"variables": found.names, **given})
+    prepared = prepare(tables, found.method, options, **{**recalled(found), **given})
     _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in", complete=True), prepared.transport)
     scale = scale_check(prepared.card, prepared.parts, prepared.setting, _order_only(found, marginals), None)
-    return _checked(prepared, found, marginals, scale, level)
+    return _checked(prepared, found, marginals, scale, level, Traffic())
 
 
 def _order_only(found: Discovery, marginals: Marginals) -> Estimate:
@@ -161,9 +161,11 @@ def _order_only(found: Discovery, marginals: Marginals) -> Estimate:
     return Estimate(order, found.B, (), marginals, order)
 
 
-def _checked(prepared: Prepared, found: Discovery, marginals: Marginals, scale: Check, level: float) -> Checks:
+def _checked(
+    prepared: Prepared, found: Discovery, marginals: Marginals, scale: Check, level: float, before: Traffic
+) -> Checks:
+    """Ask for the residuals and judge; the checks cost what the traffic has grown since `before`."""
     traffic = prepared.transport.traffic
-    before = replace(traffic)
     sums: ResidualSums | str
     try:
         sums = run(ask_residuals(prepared.setting, marginals, _places(found)), prepared.transport)

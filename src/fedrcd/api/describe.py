@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,15 +32,19 @@ def describe(
     standardised: IntVector | None = None,
     confidence: Matrix | None = None,
     state_id: str = "",
+    settings: Mapping[str, Any] | None = None,
+    filled: bool = False,
 ) -> Discovery:
     """The estimate with names, costs, notes and errors.
 
     `standardised` is the order that the method gives for standardised variables, where it depends on scale and
-    somebody asked; the others are as in `Discovery`.
+    somebody asked; `filled` says that missing values were, so that there are fewer observations than rows; the others
+    are as in `Discovery`.
     """
     if card.scale_free:
         standardised = estimate.order
-    errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0)
+    has_errors = estimate.marginals.even and not filled
+    errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0) if has_errors else None
     return Discovery(
         names=variables,
         order=tuple(variables[i] for i in estimate.order),
@@ -61,7 +65,8 @@ def describe(
         holdings=tuple(holdings),
         versions=software_versions(),
         confidence=confidence,
-        errors=errors.direct,
-        total_errors=errors.total,
+        errors=errors.direct if errors else None,
+        total_errors=errors.total if errors else None,
         state_id=state_id,
+        settings=dict(settings or {}),
     )

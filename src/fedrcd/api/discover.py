@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -50,7 +50,12 @@ RUN_SETTINGS = (
 """Arguments of `discover` besides the options of a method."""
 
 BY_BOOTSTRAP = "bootstrap"
-SELECT_BY_BOOTSTRAP: dict[str, Any] = {"threshold": 0.5, "n_sampling": 100, "random_state": 0}
+SELECT_BY_BOOTSTRAP: dict[str, Any] = {
+    "threshold": 0.5,
+    "n_sampling": 100,
+    "random_state": 0,
+    "base": "adaptive-lasso",
+}
 """Options of `weights="bootstrap"`, with their defaults."""
 
 KnowledgeLike: TypeAlias = "Knowledge | str | os.PathLike[str] | Matrix | Sequence[Sequence[int]]"
@@ -113,7 +118,8 @@ def discover(
         effects keep to it.
     **options
         `weights` ("adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own options. "bootstrap"
-        keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have.
+        keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have; `base` is the
+        selection within each replicate.
 
     Examples
     --------
@@ -136,21 +142,25 @@ def discover(
     with _told(progress) as tell:
         settings["progress"] = tell
         if options.get("weights") == BY_BOOTSTRAP:
-            return _select_by_bootstrap(tables, method, settings, options)
+            return _select_by_bootstrap(tables, method, settings, options, check_scale=check_scale)
         prepared = prepare(tables, method, options, **settings)
         estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
         standardised = prepared.order_of_standardised(estimate) if check_scale else None
     return prepared.discovery(estimate, standardised=standardised)
 
 
-def _select_by_bootstrap(tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any]) -> Discovery:
+def _select_by_bootstrap(
+    tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any], *, check_scale: bool
+) -> Discovery:
     """Keep the edges that at least a share of replicates have."""
     from fedrcd.api.bootstrap import bootstrap
+    from fedrcd.api.bootstrap_result import require_threshold
 
     chosen = {**SELECT_BY_BOOTSTRAP, **{k: v for k, v in options.items() if k in SELECT_BY_BOOTSTRAP}}
-    others = {k: v for k, v in options.items() if k not in SELECT_BY_BOOTSTRAP and k != "weights"}
-    threshold = chosen.pop("threshold")
-    return bootstrap(tables, method, **chosen, **settings, **others).select(threshold)
+    others = {k: v for k, v in options.items() if k not in SELECT_BY_BOOTSTRAP}
+    threshold, others["weights"] = chosen.pop("threshold"), chosen.pop("base")
+    require_threshold(threshold)
+    return bootstrap(tables, method, check_scale=check_scale, **chosen, **settings, **others).select(threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +176,18 @@ class Prepared:
     within: str
     embedding: dict[str, Any]
     """How the blocks were embedded."""
+    settings: dict[str, Any]
+    """What the user set, for the record."""
 
     @property
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
         return build(self.card.name, **self.options)
+
+    @property
+    def fills(self) -> bool:
+        """Whether there are missing values, and they are filled."""
+        return self.setting.fills_gaps and any(np.isnan(block.rows).any() for block in self.blocks)
 
     def order_of_standardised(self, estimate: Estimate) -> IntVector:
         """The order that the method gives when every variable is divided by its standard deviation."""
@@ -203,6 +220,8 @@ class Prepared:
             holdings=_holdings(self.transport),
             standardised=standardised,
             confidence=confidence,
+            settings=self.settings,
+            filled=self.fills,
         )
 
 
@@ -221,14 +240,18 @@ def prepare(
     stack: bool = False,
     progress: Progress | None = None,
     knowledge: KnowledgeLike | None = None,
+    one_round: bool = False,
 ) -> Prepared:
-    """Whatever can be wrong is found here, before the first question; the arguments are those of `discover`."""
+    """Whatever can be wrong is found here, before the first question; the arguments are those of `discover`.
+
+    With `one_round`, "auto" takes only methods that ask once.
+    """
     _require_settings(method, options, within=within, missing=missing, trim=trim, arithmetic=arithmetic, stack=stack)
     checked = read_tables(tables, missing_codes, drop)
     names = _all_variables(checked, variables)
-    constraints = None if knowledge is None else as_knowledge(knowledge, names).constraints(names)
+    known = None if knowledge is None else as_knowledge(knowledge, names)
     blocks = [LocalBlock(table.site, table.block, table.names, table.values, table.ids) for table in checked]
-    choice = _choose(blocks, names) if method == AUTO else Choice(method, "")
+    choice = _choose(blocks, names, missing, one_round=one_round) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     if card.one_table:
         blocks = _stacked(card, blocks, stack=stack)
@@ -236,9 +259,36 @@ def prepare(
     transport, reason = _embed(blocks, names, within, **embedding)
     require_coverage(card, transport, missing=missing, before=blocks)
     transport.traffic.expected = card.expected_rounds(len(names)) * len(transport.sites)
-    setting = replace(transport.setting, constraints=constraints)
+    setting = replace(transport.setting, constraints=known.constraints(names) if known else None)
     reasons = "; ".join(filter(None, (choice.reason, reason)))
-    return Prepared(card, options, transport, setting, blocks, reasons, within, embedding)
+    settings = _recorded(
+        drop=list(drop),
+        within=within,
+        missing=missing,
+        missing_codes=list(missing_codes),
+        trim=trim,
+        arithmetic=arithmetic,
+        stack=stack,
+        knowledge=known,
+    )
+    return Prepared(card, options, transport, setting, blocks, reasons, within, embedding, settings)
+
+
+def _recorded(**settings: Any) -> dict[str, Any]:
+    """Settings that are not those by default, as JSON has them; `recalled` takes them back."""
+    defaults = {"within": "none", "missing": "complete", "trim": None, "arithmetic": "float", "stack": False}
+    changed = {name: value for name, value in settings.items() if value not in (defaults.get(name), [], None)}
+    if "knowledge" in changed:
+        changed["knowledge"] = {name: value for name, value in asdict(changed["knowledge"]).items() if value}
+    return changed
+
+
+def recalled(found: Discovery) -> dict[str, Any]:
+    """The settings by which a discovery was made, for `prepare`."""
+    settings: dict[str, Any] = {"variables": found.names, **found.settings}
+    if "knowledge" in settings:
+        settings["knowledge"] = Knowledge(**settings["knowledge"])
+    return settings
 
 
 def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:
@@ -282,6 +332,8 @@ def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tupl
     found = tuple(dict.fromkeys(name for table in tables for name in table.names))
     if given is None:
         return found
+    if isinstance(given, str):
+        raise ConfigError(f"variables must be a list of names, got the text {given!r}")
     if sorted(given) != sorted(found):
         raise ConfigError("variables must be the columns of the tables, each once")
     return tuple(given)
@@ -323,14 +375,18 @@ def _holdings(transport: InProcess) -> tuple[Holding, ...]:
     )
 
 
-def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...]) -> Choice:
+def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...], missing: str, *, one_round: bool) -> Choice:
     """What `auto` takes for these blocks."""
     everything = set(variables)
+    gaps = [np.isnan(block.rows).any(axis=1) for block in blocks]
+    lost = sum(int(lacking.sum()) for lacking in gaps) if missing == "complete" else 0
     return choose(
         Circumstances(
             p=len(variables),
-            rows=sum(len(block.rows) for block in blocks),
+            rows=sum(len(block.rows) for block in blocks) - lost,
             all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
+            complete_rows=missing == "complete",
+            one_round=one_round,
         )
     )
 

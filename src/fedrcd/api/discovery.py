@@ -73,7 +73,8 @@ class Discovery:
     confidence : (p, p) array, optional
         Bootstrap probability of each edge: entry [i, j] is the share of replicates with an edge from j to i.
     errors, total_errors : (p, p) array, optional
-        Standard errors of direct and of total effects by the delta method, given the graph that was found.
+        Standard errors of direct and of total effects by the delta method, given the graph that was found; None where
+        missing values were filled or pairs of variables come from different rows.
     variances : tuple of float
         Variance of each variable over all rows, in the order of `names`; empty if it is not known.
     standardised_order : tuple of str
@@ -83,6 +84,9 @@ class Discovery:
         Which columns and how many rows each site holds; empty if it is not known.
     versions : dict
         Versions of the software that found it.
+    settings : dict
+        How the tables were taken, as far as it was not by default: `within`, `missing`, `trim` and so on, and
+        `knowledge`, the statements that the result keeps to.
     """
 
     names: tuple[str, ...]
@@ -107,6 +111,7 @@ class Discovery:
     standardised_order: tuple[str, ...] = ()
     holdings: tuple[Holding, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -131,7 +136,10 @@ class Discovery:
             raise ConfigError(f"kind must be direct or total, got {kind!r}")
         values, errors = (self.B, self.errors) if kind == "direct" else (total_effects(self.B), self.total_errors)
         if errors is None:
-            raise ConfigError("this discovery has no standard errors; it may come from an earlier version")
+            raise ConfigError(
+                "this discovery has no standard errors, as where missing values were filled or pairs of variables come "
+                "from different rows; a bootstrap with missing='available' has intervals"
+            )
         reach = float(norm.ppf((1 + level) / 2)) * errors
         rows = [
             (

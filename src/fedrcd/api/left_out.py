@@ -15,18 +15,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def changes_without(found: Discovery, without: Mapping[str, tuple[Sequence[str], Matrix]]) -> pd.DataFrame:
-    """Per site: how many pairs with a path are turned round, and how edges change, without it.
+Without = tuple[Sequence[str], Matrix] | str
+"""The order and the effects that the other sites give, or why they give none."""
 
-    `without` has the order and the effects that the other sites give.
-    """
+
+def changes_without(found: Discovery, without: Mapping[str, Without]) -> pd.DataFrame:
+    """Per site that can be spared: how many pairs with a path are turned round, and how edges change, without it."""
     import pandas as pd
 
     related, edges = ancestry(found.B), found.B != 0
     rows = []
-    for site, (order, B) in without.items():
+    for site, other in without.items():
+        if isinstance(other, str):
+            continue
+        order, B = other
         place = np.array([list(order).index(name) for name in found.names])
         turned = int((related & (place[:, None] < place[None, :])).sum())
         others = B != 0
         rows.append((site, turned, int((edges & ~others).sum()), int((~edges & others).sum())))
     return pd.DataFrame(rows, columns=["without", "pairs turned round", "edges lost", "edges gained"])
+
+
+def cannot_be_spared(without: Mapping[str, Without]) -> dict[str, str]:
+    """Sites without which there is no answer, and why."""
+    return {site: other for site, other in without.items() if isinstance(other, str)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fedrcd.api.describe import describe
 from fedrcd.api.discover import KnowledgeLike, as_knowledge
 from fedrcd.api.discovery import Discovery
-from fedrcd.api.left_out import changes_without
+from fedrcd.api.left_out import Without, cannot_be_spared, changes_without
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
 from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError
 from fedrcd.federation.ledger.configuration import TENSOR
@@ -21,7 +21,6 @@ from fedrcd.methods.registry import METHODS, Card, build, find
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
 from fedrcd.statistics.coverage import Holding
-from fedrcd.typing import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +82,12 @@ class LeftOut(NamedTuple):
     """What a ledger gives without each site, and why it gives nothing without some."""
 
     found: Discovery
-    without: dict[str, tuple[tuple[str, ...], Matrix]]
-    impossible: dict[str, str]
+    without: dict[str, Without]
+
+    @property
+    def impossible(self) -> dict[str, str]:
+        """Sites without which there is no answer, and why."""
+        return cannot_be_spared(self.without)
 
     def table(self) -> pd.DataFrame:
         """How much changes without each site."""
@@ -101,16 +104,16 @@ def leave_one_site_out(
     found = discover_stored(ledger, method, knowledge=knowledge, **options)
     card, names = find(found.method), found.names
     known = None if knowledge is None else as_knowledge(knowledge, names)
-    without, impossible = {}, {}
+    without: dict[str, Without] = {}
     for site in sorted({standing.site for standing in ledger.roster.active()}):
         try:
             others = LedgerTransport.of(ledger, ledger.without(site))
             estimate = _estimate(others, card, known, options)
         except (ConfigError, DataError, ProtocolError, StatisticError) as problem:
-            impossible[site] = str(problem)
+            without[site] = str(problem)
         else:
             without[site] = tuple(names[i] for i in estimate.order), estimate.B
-    return LeftOut(found, without, impossible)
+    return LeftOut(found, without)
 
 
 def _estimate(transport: LedgerTransport, card: Card, known: Knowledge | None, options: dict[str, Any]) -> Estimate:

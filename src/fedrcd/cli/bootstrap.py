@@ -6,7 +6,7 @@ import json as json_module
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -33,7 +33,7 @@ def bootstrap(
     ] = None,
     federation: options.FederationFile = None,
     method: options.Method = "auto",
-    weights: options.EdgeSelection = "adaptive-lasso",
+    weights: options.EdgeSelectionOnce = "adaptive-lasso",
     penalty: options.Penalty = 0.01,
     option: options.Options = None,
     drop: options.Drop = None,
@@ -48,9 +48,13 @@ def bootstrap(
 ) -> None:
     """Resample groups of rows, or rows: probabilities of edges, stability of the order, intervals of effects."""
     from fedrcd.api.bootstrap import bootstrap as resampled
+    from fedrcd.api.discovery import require_level
 
-    if replicates < 1:
-        raise ConfigError(f"--replicates must be at least 1, got {replicates}")
+    require_level(level)
+    if replicates < 2:
+        raise ConfigError(f"--replicates must be at least 2, got {replicates}")
+    if plan_only and resample == "rows":
+        raise ConfigError("--plan is about what sites send; with --resample rows nothing is sent")
     if out is not None and out.suffix != ".json":
         raise ConfigError(f"--out {out}: the ending must be .json")
 
@@ -109,10 +113,17 @@ def as_dict(found: Bootstrap, level: float) -> dict[str, Any]:
         "order_stability": found.order_stability(),
         "edge_probabilities": found.get_probabilities().tolist(),
         "path_probabilities": found.path_probabilities().to_numpy().tolist(),
-        "direct_effects": found.intervals("direct", level).to_dict("records"),
-        "total_effects": found.intervals("total", level).to_dict("records"),
+        "direct_effects": _effects(found, "direct", level),
+        "total_effects": _effects(found, "total", level),
         "leave_one_site_out": found.leave_one_site_out().to_dict("records"),
+        "cannot_be_spared": found.cannot_be_spared(),
     }
+
+
+def _effects(found: Bootstrap, kind: Literal["direct", "total"], level: float) -> list[dict[Any, Any]]:
+    """Effects, with intervals where there are any."""
+    table = found.effects(kind) if found.no_intervals else found.intervals(kind, level)
+    return table.to_dict("records")
 
 
 def show(found: Bootstrap, level: float) -> None:
@@ -128,18 +139,21 @@ def show(found: Bootstrap, level: float) -> None:
         console.print(f"[yellow]note[/yellow]   {found.failed} further replicates had no answer")
     console.print("[bold]order[/bold]  " + escape(" > ".join(found.discovery.order)))
     console.print(f"[bold]order stability[/bold]  {found.order_stability():.3f}")
-    table = Table(title=f"effects with {level:.0%} intervals, largest first", title_justify="left")
+    title = "effects" if found.no_intervals else f"effects with {level:.0%} intervals"
+    table = Table(title=f"{title}, largest first", title_justify="left")
     for column in ("cause", "effect"):
         table.add_column(column, overflow="fold")
     for column in ("weight", "interval", "probability"):
         table.add_column(column, justify="right")
-    for row in found.intervals("direct", level).to_dict("records"):
-        interval = f"{row['low']:+.3g} to {row['high']:+.3g}"
+    for row in _effects(found, "direct", level):
+        interval = f"{row['low']:+.3g} to {row['high']:+.3g}" if "low" in row else "-"
         weight, probability = f"{row['estimate']:+.4g}", f"{row['probability']:.2f}"
         table.add_row(escape(row["cause"]), escape(row["effect"]), weight, interval, probability)
     console.print(table)
     for row in found.leave_one_site_out().to_dict("records"):
         changes = ", ".join(f"{value} {what}" for what, value in row.items() if what != "without")
         console.print(escape(f"without {row['without']}: {changes}"))
-    for note in found.discovery.notes:
+    for site, why in found.cannot_be_spared().items():
+        console.print(escape(f"without {site} there is no answer: {why}"))
+    for note in filter(None, (*found.discovery.notes, found.no_intervals)):
         console.print("[yellow]note[/yellow]   " + escape(note))

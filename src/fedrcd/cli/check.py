@@ -23,7 +23,7 @@ def check(
     level: Annotated[float, typer.Option(help="Share of false alarms allowed, per check.")] = 0.05,
     federation: options.FederationFile = None,
     method: options.Method = "auto",
-    weights: options.EdgeSelection = "adaptive-lasso",
+    weights: options.EdgeSelectionOnce = "adaptive-lasso",
     penalty: options.Penalty = 0.01,
     option: options.Options = None,
     drop: options.Drop = None,

@@ -15,6 +15,7 @@ FederationFile = Annotated[
 ]
 Method = Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")]
 EdgeSelection = Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic, bootstrap or none.")]
+EdgeSelectionOnce = Annotated[str, typer.Option("--weights", help="Edge selection: adaptive-lasso, bic or none.")]
 Penalty = Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")]
 Options = Annotated[list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]

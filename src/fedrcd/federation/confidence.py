@@ -33,11 +33,11 @@ class Checked:
 
 def write_replicates(folder: Path, resampled: Resampled) -> None:
     """Keep replicates, to the last bit."""
-    drawn, sites = resampled.replicates, sorted(resampled.without)
+    drawn = resampled.replicates
+    spared = {site: other for site, other in resampled.without.items() if not isinstance(other, str)}
+    needed = {site: other for site, other in resampled.without.items() if isinstance(other, str)}
     facts = [drawn.failed, resampled.units, resampled.blocks, resampled.smallest]
     p = drawn.B.shape[-1]
-    orders = [resampled.without[site][0] for site in sites]
-    effects = [resampled.without[site][1] for site in sites]
     try:
         np.savez_compressed(
             folder / REPLICATES,
@@ -45,9 +45,10 @@ def write_replicates(folder: Path, resampled: Resampled) -> None:
             B=drawn.B,
             cov=drawn.cov,
             facts=np.array(facts),
-            sites=np.array(sites, dtype=str),
-            orders_without=np.array(orders, dtype=np.int64).reshape(-1, p),
-            B_without=np.array(effects, dtype=float).reshape(-1, p, p),
+            sites=np.array(list(spared), dtype=str),
+            orders_without=np.array([order for order, _ in spared.values()], dtype=np.int64).reshape(-1, p),
+            B_without=np.array([B for _, B in spared.values()], dtype=float).reshape(-1, p, p),
+            needed=np.array(list(needed.items()), dtype=str).reshape(-1, 2),
         )
     except OSError as problem:
         raise FileError(f"cannot write {folder / REPLICATES}: {problem.strerror}") from None
@@ -59,9 +60,11 @@ def read_replicates(folder: Path, estimate: Estimate) -> Resampled:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             failed, units, blocks, smallest = kept["facts"].tolist()
-            without = zip(kept["sites"].tolist(), kept["orders_without"], kept["B_without"], strict=True)
+            spared = zip(kept["sites"].tolist(), kept["orders_without"], kept["B_without"], strict=True)
+            without: dict[str, Any] = {site: (order, B) for site, order, B in spared}
+            without |= dict(kept["needed"].tolist())
             drawn = Replicates(kept["orders"], kept["B"], kept["cov"], failed)
-            return Resampled(estimate, drawn, units, blocks, smallest, {site: (o, B) for site, o, B in without})
+            return Resampled(estimate, drawn, units, blocks, smallest, without)
     except (OSError, ValueError, KeyError, BadZipFile):
         raise FileError(f"{path} does not hold the replicates of a run") from None
 

@@ -133,13 +133,13 @@ class Resampled(NamedTuple):
     estimate: Estimate
     replicates: Replicates
     units: int
-    """Groups over all sites; 0 where rows were resampled."""
+    """Groups of all blocks, which sites that share a block have in common; 0 where rows were resampled."""
     blocks: int
     """Blocks of rows they are of."""
     smallest: int
     """Rows of the smallest group."""
-    without: Mapping[str, tuple[IntVector, Matrix]]
-    """Order and effects without each site; empty where one cannot be spared."""
+    without: Mapping[str, tuple[IntVector, Matrix] | str]
+    """Order and effects without each site, or why there are none."""
 
 
 def resample_groups(
@@ -157,13 +157,10 @@ def resample_groups(
     grouped = ask_groups(parts, setting, transport, groups)
     weights = draw_weights(grouped.stack, replicates, np.random.default_rng(seed))
     drawn = group_replicates(parts, grouped, weights, jobs=jobs, progress=progress)
-    try:
-        without = {site: (one.order, one.B) for site, one in leave_one_out(parts, grouped).items()}
-    except StatisticError:
-        without = {}
-    origins = grouped.stack.origins
-    blocks = len({block for _, block in origins})
-    return Resampled(grouped.estimate, drawn, len(origins), blocks, grouped.smallest, without)
+    without = leave_one_out(parts, grouped)
+    units = {(block, k) for (_, block), k in zip(grouped.stack.origins, grouped.stack.number, strict=True)}
+    blocks = {block for block, _ in units}
+    return Resampled(grouped.estimate, drawn, len(units), len(blocks), grouped.smallest, without)
 
 
 def groups_for(sizes: Sequence[int], rows: Sequence[int]) -> int:
@@ -271,18 +268,20 @@ def row_replicates(
     return _gather(work, jobs, progress)
 
 
-def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, Estimate]:
-    """What the method gives without each site in turn, from the contributions already there: no further round."""
+def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, tuple[IntVector, Matrix] | str]:
+    """Order and effects without each site in turn, or why there are none; from the sums already there.
+
+    With a single site there is nothing to leave out.
+    """
     sites = sorted({site for site, _ in grouped.stack.origins})
-    if len(sites) < 2:
-        return {}
-    without = {}
-    for site in sites:
+    without: dict[str, tuple[IntVector, Matrix] | str] = {}
+    for site in sites if len(sites) > 1 else ():
         try:
             replica = Replica(grouped.setting, grouped.stack, grouped.stack.without(site))
-            without[site] = run(parts.rounds(grouped.setting), replica)
+            estimate = run(parts.rounds(grouped.setting), replica)
+            without[site] = estimate.order, estimate.B
         except (StatisticError, DataError) as problem:
-            raise StatisticError(f"without {site} there is no answer: {problem}") from None
+            without[site] = str(problem)
     return without
 
 

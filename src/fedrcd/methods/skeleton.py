@@ -47,6 +47,8 @@ class Marginals:
     """How far each variable is from Gaussian, in standard errors."""
     repaired: bool = False
     """Whether the covariance had to be made positive definite."""
+    even: bool = True
+    """Whether all pairs of variables were seen in the same number of rows."""
 
     def in_frame(self, frame: Frame) -> Gaussian:
         """Mean and covariance of the variables expressed in a frame."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import Basis, Share
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
@@ -38,9 +37,9 @@ class ResidualQuestion:
         return Share(self, ResidualSums.finished)
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> ResidualSums:
-        """Sums over the rows."""
+        """Sums over the rows that lack nothing."""
         if gaps:
-            raise ProtocolError("residuals need complete rows")
+            blocks = (block[~np.isnan(block).any(axis=1)] for block in blocks)
         moments, order = self.basis.moments, list(self.basis.sources)
         W = np.empty_like(moments.cov)
         W[order] = residual_rows(moments.cov, order)

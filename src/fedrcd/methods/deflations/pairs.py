@@ -49,5 +49,6 @@ def ask_pairs(
         cov=cumulants.cov,
         distance=distance_from_gaussian(cumulants),
         repaired=repaired,
+        even=int(sums.count.min()) == int(sums.count.max()),
     )
     return Evidence(tuple(range(cumulants.p)), cumulants), marginals

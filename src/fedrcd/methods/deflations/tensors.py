@@ -44,13 +44,14 @@ class Tensors:
         require_units(setting.frame, setting.variables)
         sums = yield from ask(setting.tensor())
         require_rows(sums.count, setting.variables)
-        tensors, repaired = tensor_cumulants(sums, setting.frame, self.estimator), False
+        tensors, repaired, even = tensor_cumulants(sums, setting.frame, self.estimator), False, True
         if sums.counts is not None:
+            even = bool((sums.counts == sums.count).all())
             cov, repaired = positive_definite(tensors.cov)
             tensors = replace(tensors, cov=cov)
         require_regular(tensors.cov, setting.variables)
         distance = distance_from_gaussian(tensors.pairs())
-        marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, repaired)
+        marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, repaired, even)
         unit = np.sqrt(np.diagonal(tensors.cov))
         return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit)), marginals
 
