@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedrcd.data.read import read_arrow
-from fedrcd.data.table import Table, as_table, check_table, from_arrow
-from fedrcd.errors import DataError
+from fedrcd.data.table import Table, as_table, check_table, from_array, from_arrow
+from fedrcd.errors import ConfigError, DataError
 from fedrcd.suggest import did_you_mean
+from fedrcd.typing import Vector
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 
@@ -51,38 +53,68 @@ def open_tables(
 
     `codes` are values that stand for a missing one; `drop` names columns to leave out, whatever they hold.
     """
+    left_out, missing = _require_names(drop), _require_numbers(codes)
     if isinstance(obj, LabelledTable):
-        tables = _by_block(obj, source, drop)
+        tables = _by_block(obj, source, left_out)
     elif isinstance(obj, str | os.PathLike):
         name = os.path.basename(obj)
-        tables = [from_arrow(_without(read_arrow(obj), drop, name), name)]
-    elif drop and not isinstance(obj, np.ndarray | Table):
-        tables = [from_arrow(_without(_as_arrow(obj), drop, source), source)]
+        tables = [from_arrow(_as_arrow(obj, left_out, name), name)]
+    elif isinstance(obj, np.ndarray):
+        tables = [_without(from_array(obj, source), left_out)]
+    elif isinstance(obj, Table):
+        tables = [_without(obj, left_out)]
+    elif left_out:
+        tables = [from_arrow(_as_arrow(obj, left_out, source), source)]
     else:
         tables = [as_table(obj, source, gaps=True)]
-    if len(codes):
+    if len(missing):
         tables = [
-            replace(table, values=np.where(np.isin(table.values, codes), np.nan, table.values)) for table in tables
+            replace(table, values=np.where(np.isin(table.values, missing), np.nan, table.values)) for table in tables
         ]
     for table in tables:
         check_table(table, gaps=gaps)
     return tables
 
 
-def _without(arrow: pa.Table, drop: Sequence[str], source: str) -> pa.Table:
-    """The table without some columns."""
+def _require_names(drop: Any) -> list[str]:
+    """The columns to leave out, each once; a bare string would name one per letter."""
+    if isinstance(drop, str):
+        raise ConfigError(f"drop must be a list of column names; write drop=[{drop!r}]")
+    if not isinstance(drop, Collection) or not all(isinstance(name, str) for name in drop):
+        raise ConfigError(f"drop must be a list of column names, such as ['age', 'bmi'], got {drop!r}")
+    return list(dict.fromkeys(drop))
+
+
+def _require_numbers(codes: Any) -> Vector:
+    """The values that stand for a missing one; text would equal no number and silently do nothing."""
+    values = np.atleast_1d(codes)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise ConfigError(f"missing_codes must be a list of numbers, such as [-9], got {values.tolist()!r}")
+    return values.astype(np.float64)
+
+
+def _require_columns(drop: Sequence[str], names: Sequence[str], source: str) -> None:
     for name in drop:
-        if name not in arrow.column_names:
-            raise DataError(f"{source} has no column {name!r} to leave out{did_you_mean(name, arrow.column_names)}")
-    return arrow.drop_columns(list(drop)) if drop else arrow
+        if name not in names:
+            raise DataError(f"{source} has no column {name!r} to leave out{did_you_mean(name, names)}")
+
+
+def _without(table: Table, drop: Sequence[str]) -> Table:
+    """The table without some columns."""
+    if not drop:
+        return table
+    _require_columns(drop, table.names, table.source)
+    kept = [j for j, name in enumerate(table.names) if name not in drop]
+    values = np.ascontiguousarray(table.values[:, kept])
+    return replace(table, values=values, names=tuple(table.names[j] for j in kept))
 
 
 def _by_block(labelled: LabelledTable, source: str, drop: Sequence[str] = ()) -> list[Table]:
     """The tables of a labelled one, one per block label, without its label columns."""
     whole = labelled.block or labelled.site
     if isinstance(labelled.data, np.ndarray):
-        return [replace(as_table(labelled.data, source, gaps=True), site=labelled.site, block=whole)]
-    arrow = _without(_as_arrow(labelled.data), drop, source)
+        return [replace(_without(from_array(labelled.data, source), drop), site=labelled.site, block=whole)]
+    arrow = _as_arrow(labelled.data, drop, source)
     for what, name in (("id", labelled.id), ("block", labelled.block_column)):
         if name and name not in arrow.column_names:
             raise DataError(f"{source} of site {labelled.site!r} has no {what} column {name!r}")
@@ -105,15 +137,26 @@ def _by_block(labelled: LabelledTable, source: str, drop: Sequence[str] = ()) ->
     ]
 
 
-def _as_arrow(data: Any) -> pa.Table:
+def _as_arrow(data: Any, drop: Sequence[str], source: str) -> pa.Table:
+    """Columns of a path, a frame or an Arrow table but some."""
     import pyarrow as pa
 
-    if isinstance(data, pa.Table):
-        return data
     if isinstance(data, str | os.PathLike):
-        return read_arrow(data)
-    import pandas as pd  # a second that a site which reads a file saves
+        arrow = read_arrow(data)
+    elif isinstance(data, pa.Table):
+        arrow = data
+    else:
+        import pandas as pd  # a second that a site which reads a file saves
 
-    if isinstance(data, pd.DataFrame):
-        return pa.Table.from_pandas(data, preserve_index=False)
-    return pa.table(data)
+        if isinstance(data, pd.DataFrame):
+            return pa.Table.from_pandas(_frame_without(data, drop, source), preserve_index=False)
+        arrow = pa.table(data)
+    _require_columns(drop, arrow.column_names, source)
+    return arrow.drop_columns(list(drop)) if drop else arrow
+
+
+def _frame_without(frame: pd.DataFrame, drop: Sequence[str], source: str) -> pd.DataFrame:
+    """The frame without some columns, which may hold what Arrow does not know."""
+    names = [str(label) for label in frame.columns]
+    _require_columns(drop, names, source)
+    return frame.loc[:, [name not in drop for name in names]]

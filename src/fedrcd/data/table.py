@@ -73,7 +73,7 @@ def as_table(obj: object, source: str = "table", *, gaps: bool = False) -> Table
     if isinstance(obj, Table):
         table = obj
     elif isinstance(obj, np.ndarray):
-        table = _from_array(obj, source)
+        table = from_array(obj, source)
     else:
         table = _from_columns(obj, source)
     check_table(table, gaps=gaps)
@@ -98,6 +98,26 @@ def check_table(table: Table, *, gaps: bool = False) -> None:
         )
     check_names(table.names, table.source)
     check_values(table.values, table.names, table.source, gaps=gaps)
+
+
+def from_array(array: np.ndarray[Any, Any], source: str) -> Table:
+    """Unchecked table of the columns of an array, called x1, x2, ...; masked entries become NaN.
+
+    Parameters
+    ----------
+    array : (n, p) array
+        Real numbers; rows are observations.
+    source : str
+        What messages call the table.
+    """
+    if array.ndim != 2:
+        raise DataError(f"{source} must be 2-d, rows by variables, got {array.ndim}-d; reshape it first")
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{source} must hold real numbers, got dtype {array.dtype.name}; convert it first")
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    return Table(values, default_names(values.shape[1]), source)
 
 
 def from_arrow(arrow: pa.Table, source: str) -> Table:
@@ -162,18 +182,6 @@ def _from_frame(frame: pd.DataFrame, source: str) -> Table:
             raise _not_numeric(name, source)
         values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return Table(values, names, source)
-
-
-def _from_array(array: np.ndarray[Any, Any], source: str) -> Table:
-    """Unchecked table of the columns of an array; masked entries become NaN."""
-    if array.ndim != 2:
-        raise DataError(f"{source} must be 2-d, rows by variables, got {array.ndim}-d; reshape it first")
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{source} must hold real numbers, got dtype {array.dtype.name}; convert it first")
-    if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(np.float64), np.nan)
-    values = np.ascontiguousarray(array, dtype=np.float64)
-    return Table(values, default_names(values.shape[1]), source)
 
 
 def _is_number(kind: pa.DataType) -> bool:
