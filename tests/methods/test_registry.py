@@ -14,6 +14,7 @@ PAIR_METHODS = [name for name in METHODS if "estimator" in METHODS[name].options
         ("FedRCD-X", "fedrcd-x"),
         ("directlingam", "direct-lingam"),
         ("fedisch", "fedishc"),
+        ("AUTO", "auto"),
     ],
 )
 def test_a_mistyped_method_is_answered_with_the_one_meant(typed, meant):
@@ -24,7 +25,12 @@ def test_a_mistyped_method_is_answered_with_the_one_meant(typed, meant):
 def test_a_method_like_no_other_is_answered_with_all():
     with pytest.raises(ConfigError) as caught:
         find("zzzzzz")
-    assert all(name in str(caught.value) for name in METHODS)
+    assert all(name in str(caught.value) for name in ("auto", *METHODS))
+
+
+def test_auto_is_no_method_where_nothing_chooses():
+    with pytest.raises(ConfigError, match="nothing chooses a method here; instead of auto name one of fedrcd-s, "):
+        find("auto")
 
 
 @pytest.mark.parametrize("method", METHODS)

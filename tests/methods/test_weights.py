@@ -142,9 +142,14 @@ def test_uncorrelated_variables_have_no_effects():
         assert not weights.along(np.arange(3), np.diag([1.0, 4.0, 9.0]), ROWS).any()
 
 
-def test_an_unknown_selection_is_refused():
-    with pytest.raises(ConfigError, match="weights must be one of adaptive-lasso, bic, none, got 'ridge'"):
-        Weights(selection="ridge")
+@pytest.mark.parametrize("selection", ["ridge", "bootstrap"])
+def test_an_unknown_selection_is_refused_with_all_there_are_and_who_takes_them(selection):
+    with pytest.raises(ConfigError) as caught:
+        Weights(selection=selection)
+    assert str(caught.value) == (
+        "weights must be one of adaptive-lasso, bic, none, or bootstrap (only discover and FedLiNGAM take it), "
+        f"got '{selection}'"
+    )
 
 
 @pytest.mark.parametrize("penalty", [-0.1, np.nan, np.inf])

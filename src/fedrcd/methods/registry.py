@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from fedrcd.errors import ConfigError
+from fedrcd.methods.auto import AUTO
 from fedrcd.methods.skeleton import Parts
 from fedrcd.suggest import did_you_mean
 
@@ -88,8 +89,11 @@ def find(name: str) -> Card:
     """The card of a method; an unknown name is answered with the nearest ones."""
     if not isinstance(name, str):
         raise ConfigError(f"method must be a name, got {name!r}")
+    listed = ", ".join(METHODS)
+    if name == AUTO:
+        raise ConfigError(f"nothing chooses a method here; instead of {AUTO} name one of {listed}")
     if name not in METHODS:
-        hint = did_you_mean(name.lower(), METHODS) or f"; the methods are {', '.join(METHODS)}"
+        hint = did_you_mean(name.lower(), (AUTO, *METHODS)) or f"; take {AUTO}, or one of {listed}"
         raise ConfigError(f"there is no method {name!r}{hint}")
     return METHODS[name]
 

@@ -38,7 +38,10 @@ class Weights:
 
     def __post_init__(self) -> None:
         if self.selection not in get_args(Selection):
-            raise ConfigError(f"weights must be one of {', '.join(get_args(Selection))}, got {self.selection!r}")
+            raise ConfigError(
+                f"weights must be one of {', '.join(get_args(Selection))}, "
+                f"or bootstrap (only discover and FedLiNGAM take it), got {self.selection!r}"
+            )
         number = isinstance(self.penalty, Real) and not isinstance(self.penalty, bool)
         if not number or not 0 <= self.penalty < np.inf:
             raise ConfigError(f"penalty must be a number of at least 0, got {self.penalty!r}")
