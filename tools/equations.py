@@ -32,7 +32,10 @@ PROVED = {
     "cdl_variance": "variance of FedISHC's coefficient (Proposition 1)",
     "beta_variance": "variance of the least-squares coefficient (Proposition 2)",
 }
-"""Equations that are statements about estimators: the paper proves them, nothing computes them."""
+"""Equations that are statements about estimators: the paper proves them, an experiment measures what they say."""
+
+PROPOSITIONS = "Propositions 1 and 2"
+"""What the source calls the place of `PROVED` in the paper."""
 
 
 class Tag(NamedTuple):
@@ -118,9 +121,9 @@ def page(tags: list[Tag]) -> str:
         "|---|---|---|",
     ]
     for label, words in EQUATIONS.items():
-        code = "<br>".join(dict.fromkeys(_code(tag) for tag in tags if tag.paper in _names(label)))
-        lines.append(f"| `{label}` | {words} | {code} |")
-    lines += [f"| `{label}` | {words} | proved in the paper, computed nowhere |" for label, words in PROVED.items()]
+        lines.append(f"| `{label}` | {words} | {_codes(tags, _names(label))} |")
+    measured = f"proved in the paper, measured by simulation:<br>{_codes(tags, {PROPOSITIONS})}"
+    lines += [f"| `{label}` | {words} | {measured} |" for label, words in PROVED.items()]
     lines += ["", "## Algorithms, sections and tables", "", "| place | code | what it does |", "|---|---|---|"]
     others = [tag for tag in tags if not tag.paper.startswith(("Eq. ", "Def. "))]
     for tag in sorted(others, key=lambda tag: (tag.paper, tag.module, tag.name)):
@@ -130,6 +133,11 @@ def page(tags: list[Tag]) -> str:
 
 def _names(label: str) -> set[str]:
     return {f"Eq. {label}", "Def. 1"} if label == "ancacc" else {f"Eq. {label}"}
+
+
+def _codes(tags: list[Tag], papers: set[str]) -> str:
+    """All code that names one of some places of the paper."""
+    return "<br>".join(dict.fromkeys(_code(tag) for tag in tags if tag.paper in papers))
 
 
 def _code(tag: Tag) -> str:

@@ -121,6 +121,12 @@ def test_every_equation_of_the_paper_is_somewhere_in_the_code_and_no_other_is():
     assert tagged == set(equations.EQUATIONS)
 
 
+def test_what_the_paper_proves_is_shown_with_what_measures_it():
+    lines = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8").splitlines()
+    for label in equations.PROVED:
+        assert "`fedrcd.experiments.ratios`" in next(line for line in lines if line.startswith(f"| `{label}`"))
+
+
 def test_tags_in_comments_belong_to_the_function_around_them(tmp_path):
     (tmp_path / "one.py").write_text(
         '"""M [P, Sec. 2]."""\n\n\ndef f():\n    """F."""\n    return 1  # [P, Eqs. a, b]\n'
@@ -210,3 +216,10 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_report():
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert fill(readme, (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")) == readme
+
+
+def test_users_are_told_from_when_on_columns_count_as_collinear():
+    from fedrcd.methods.regularity import SINGULAR
+
+    text = " ".join((ROOT / "docs" / "choosing.md").read_text(encoding="utf-8").split())
+    assert f"less than {SINGULAR:.0e} of its variance" in text
