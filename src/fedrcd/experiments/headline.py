@@ -14,6 +14,10 @@ SHOWN = {
     "fedrcd-ni": "`fedrcd-ni`",
     "fedishc": "`fedishc`",
 }
+NOT_RUN = (
+    "In parentheses: not run. `lingam.DirectLiNGAM` was given raw data only; it standardises every variable itself, "
+    "so that its order does not depend on scale."
+)
 
 
 def headline(accuracy: str) -> str:
@@ -31,9 +35,12 @@ def headline(accuracy: str) -> str:
     ]
     for name, label in SHOWN.items():
         cells = rows[name]
-        scale_free = cells[4] if cells[5] == "-" else cells[5]  # lingam's order does not depend on scale
-        raw, standardised = (cell.split(" ")[0] for cell in (cells[4], scale_free))
+        raw, standardised = (cell.split(" ")[0] for cell in cells[4:6])
+        if standardised == "-":
+            standardised = f"({raw})"
         lines.append(f"| {label} | {raw} | {standardised} | {cells[6]} | {cells[7]} |")
+    if any(cells[5] == "-" for cells in rows.values()):
+        lines += ["", NOT_RUN]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,7 @@
-"""Paired differences to DirectLiNGAM over many regimes; `python -m fedrcd.experiments.stress` prints the table."""
+"""Paired differences to `direct-lingam` over many regimes; `python -m fedrcd.experiments.stress` prints the table.
+
+`direct-lingam` stands in for `lingam.DirectLiNGAM`, whose orders it gives (docs/verification.md).
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def _accuracies(regime: Regime, seed: int) -> list[float]:
 
 
 def markdown(lines: Sequence[Line]) -> Iterator[str]:
-    """A table of mean accuracies, and of each variant's paired difference to DirectLiNGAM with its standard error."""
+    """A table of mean accuracies, and of each variant's paired difference to `direct-lingam`, ± its standard error."""
     names = list(VARIANTS)
     yield "| regime | " + " | ".join(names) + " | s - direct-lingam |"
     yield "|---" * (len(names) + 2) + "|"
