@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -196,6 +197,17 @@ def test_the_commands_of_the_readme_run_in_a_clean_clone(clone):
     for name in ("demo/result.json", "demo/report.html", "report.html"):
         assert (clone / name).stat().st_size > 1000
     assert (installed / "fedrcd" / "report" / "assets" / "vendor" / "cytoscape.LICENSE").is_file()
+
+
+def test_the_reference_has_every_public_name():
+    import fedrcd
+
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r'^::: (\S+)\n    options:\n      heading: "fedrcd\.(\w+)"$', text, re.MULTILINE))
+    assert {*shown.values(), "__version__"} == set(fedrcd.__all__)
+    for place, name in shown.items():
+        module, _, attribute = place.rpartition(".")
+        assert getattr(import_module(module), attribute) is getattr(fedrcd, name)
 
 
 def test_the_readme_names_the_two_commands():
