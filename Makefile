@@ -119,9 +119,11 @@ fmt: setup ## format the code
 verify: setup-reference ## the large counts behind the tests; writes docs/verification.md
 	@.venv-reference/bin/python -m tests.verification
 
-bench: setup setup-reference ## speed, as ratios within one run
-	@.venv/bin/python -m benchmarks startup pairs tensors erasure sites page
-	@.venv-reference/bin/python -m benchmarks lingam
+bench: setup setup-reference ## speed, as ratios within one run; writes docs/speed.md
+	@rm -f build/speed.jsonl
+	@.venv/bin/python -m benchmarks --record build/speed.jsonl startup pairs tensors erasure sites page
+	@.venv-reference/bin/python -m benchmarks --record build/speed.jsonl lingam
+	@.venv/bin/python -m benchmarks.document build/speed.jsonl
 
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
 	@.venv-reference/bin/python -m fedrcd.experiments.accuracy

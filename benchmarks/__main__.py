@@ -1,20 +1,33 @@
-"""Run benchmarks by name, all of them by default, and print one table."""
+"""Run benchmarks by name, all of them by default, and print one table; `--record` keeps it for docs/speed.md."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
+from pathlib import Path
+
+from benchmarks.record import Record, environment, keep
 
 NAMES = ("startup", "pairs", "tensors", "erasure", "sites", "page", "lingam")
 
 
-def main(names: list[str]) -> None:
-    unknown = set(names) - set(NAMES)
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--record", type=Path, help="add what was measured to this file")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(NAMES)
     if unknown:
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    for name in names or NAMES:
-        for row in import_module(f"benchmarks.{name}").run():
+    for name in arguments.names or NAMES:
+        module, rows = import_module(f"benchmarks.{name}"), []
+        for row in module.run():
             print(f"{name:8} {row.what:52} {row.figure:>16}  {row.limit}", flush=True)
+            rows.append(row)
+        if arguments.record:
+            keep(arguments.record, Record(name, f"{module.__doc__} {module.run.__doc__}", environment(), rows))
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main()
