@@ -7,7 +7,7 @@ import pytest
 import fedrcd
 from fedrcd.api.bootstrap import default_groups
 from fedrcd.data import random_model
-from fedrcd.errors import ConfigError
+from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.protocol.embedded import embed
 
 RNG = np.random.default_rng(0)
@@ -95,6 +95,11 @@ def test_a_wrong_threshold_is_refused_before_anything_is_asked():
 def test_few_rows_are_resampled_by_a_method_of_one_round():
     found = fedrcd.bootstrap([X.iloc[:100], X.iloc[100:200]], n_sampling=2, random_state=0)
     assert found.discovery.method == "fedrcd-s"
+
+
+def test_too_few_rows_for_groups_are_refused_with_a_way_out():
+    with pytest.raises(ProtocolError, match="resample='rows' draws rows"):
+        fedrcd.bootstrap([X.iloc[k * 30 : (k + 1) * 30] for k in range(12)], "fedrcd-s", n_sampling=2, random_state=0)
 
 
 def test_rows_that_sites_share_are_counted_once():

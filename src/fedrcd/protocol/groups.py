@@ -58,9 +58,14 @@ class Grouping:
         labels = self.labels(ids, groups)
         sizes = np.bincount(labels, minlength=groups)
         if sizes.min() < self.least:
+            advice = "ask for fewer groups"
+            if groups <= LEAST_GROUPS:
+                advice = (
+                    "these are too few rows for groups; where all rows are in one process, resample='rows' draws rows"
+                )
             raise ProtocolError(
                 f"site {site} refuses {groups} groups: the smallest would have {sizes.min()} rows and must have "
-                f"{self.least}; ask for fewer groups"
+                f"{self.least}; {advice}"
             )
         return [np.flatnonzero(labels == group) for group in range(groups)]
 
