@@ -135,3 +135,116 @@ def test_arrays_have_no_names_of_columns():
 
 def test_fitting_again_forgets_the_names_of_the_first_table():
     assert not hasattr(FedLiNGAM("fedrcd-x").fit(frame()).fit(rows()), "feature_names_in_")
+
+
+def test_numbers_of_columns_are_no_names():
+    fitted = FedLiNGAM("fedrcd-x").fit(pd.DataFrame(rows()))
+    assert not hasattr(fitted, "feature_names_in_")
+    assert fitted.estimate_total_effect(rows(), 0, 1) == fitted.estimate_total_effect(pd.DataFrame(rows()), 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(frame, rows), (rows, frame), (lambda: pd.DataFrame(rows()), frame)],
+    ids=["names-first", "array-first", "numbers-first"],
+)
+def test_columns_are_found_by_position_where_one_table_has_no_names(first, then):
+    fitted = FedLiNGAM("fedrcd-x").fit(first())
+    start, *_, end = fitted.causal_order_
+    assert fitted.estimate_total_effect(then(), start, end) == fitted.estimate_total_effect(first(), start, end)
+    np.testing.assert_array_equal(
+        fitted.get_error_independence_p_values(then()), fitted.get_error_independence_p_values(first())
+    )
+
+
+def test_columns_of_several_tables_are_found_by_position():
+    fitted = FedLiNGAM("fedrcd-x").fit([rows()[:200], rows()[200:]])
+    start, *_, end = fitted.causal_order_
+    once = fitted.estimate_total_effect([rows()[:200], rows()[200:]], start, end)
+    assert fitted.estimate_total_effect([frame()[:200], frame()[200:]], start, end) == once
+
+
+def test_a_name_that_an_array_would_get_does_not_reorder_columns():
+    fitted = FedLiNGAM("fedrcd-x").fit(rows())
+    start, *_, end = fitted.causal_order_
+    reversed_names = pd.DataFrame(rows(), columns=["x5", "x4", "x3", "x2", "x1"])
+    once = fitted.estimate_total_effect(rows(), start, end)
+    assert fitted.estimate_total_effect(reversed_names, start, end) == once
+
+
+def test_columns_are_found_by_name_where_both_tables_have_names():
+    fitted = FedLiNGAM("fedrcd-x").fit(frame())
+    start, *_, end = fitted.causal_order_
+    once = fitted.estimate_total_effect(frame(), start, end)
+    assert fitted.estimate_total_effect(frame()[NAMES[::-1]], start, end) == pytest.approx(once)
+    with pytest.raises(ConfigError, match="columns of the tables"):
+        fitted.estimate_total_effect(frame().rename(columns={"age": "years"}), start, end)
+
+
+def test_columns_without_names_must_be_as_many_as_were_fitted():
+    with pytest.raises(ConfigError, match="the table has 4 columns, but 5 were fitted"):
+        FedLiNGAM("fedrcd-x").fit(frame()).estimate_total_effect(rows()[:, :4], 0, 1)
+
+
+def with_site_effects():
+    shifted = frame()
+    shifted.loc[300:] += 100.0
+    return [shifted[:300], shifted[300:]]
+
+
+def with_gaps():
+    table = frame()
+    table.iloc[::7, 0] = -9.0
+    table.iloc[3::11, 2] = np.nan
+    return table
+
+
+READINGS = {
+    "drop": (frame, {"drop": ["age"]}),
+    "within": (with_site_effects, {"within": "centre"}),
+    "within-auto": (with_site_effects, {"within": "auto"}),
+    "missing": (with_gaps, {"missing": "expected", "missing_codes": [-9.0]}),
+    "missing-available": (with_gaps, {"missing": "available", "missing_codes": [-9.0]}),
+    "arithmetic": (frame, {"arithmetic": "exact"}),
+    "trim": (frame, {"trim": 8.0}),
+}
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_tables_are_read_alike_by_all_methods(name):
+    table, parameters = READINGS[name]
+    estimator = FedLiNGAM("fedrcd-sp", **parameters).fit(table())
+    found = discover(table(), "fedrcd-sp", **parameters)
+    np.testing.assert_array_equal(estimator.adjacency_matrix_, found.B)
+    start, *_, end = estimator.causal_order_
+    total = estimator.estimate_total_effect(table(), start, end)
+    expected = found.total_effects().to_numpy()[end, start]
+    assert total == pytest.approx(expected, abs=0.2)
+    assert estimator.get_error_independence_p_values(table()).shape == estimator.adjacency_matrix_.shape
+
+
+@pytest.mark.parametrize("name", ["drop", "within", "arithmetic"])
+def test_a_bootstrap_reads_tables_as_fit_does(name):
+    table, parameters = READINGS[name]
+    estimator = FedLiNGAM("fedrcd-t", **parameters)
+    assert estimator.bootstrap(table(), 3, 0, n_jobs=1).names == estimator.fit(table()).discovery_.names
+
+
+@pytest.mark.parametrize(
+    "name", ["drop", "within", "missing", "missing_codes", "trim", "arithmetic", "stack", "weights", "method"]
+)
+def test_a_parameter_among_the_options_is_named(name):
+    assert name in FedLiNGAM().get_params()
+    with pytest.raises(ConfigError, match=f"set the parameter {name} of FedLiNGAM"):
+        FedLiNGAM(options={name: "x"}).fit(frame())
+
+
+def test_knowledge_among_the_options_is_told_its_name():
+    with pytest.raises(ConfigError, match="set the parameter prior_knowledge"):
+        FedLiNGAM(options={"knowledge": None}).fit(frame())
+
+
+def test_how_tables_are_read_survives_a_clone():
+    estimator = FedLiNGAM(drop=["age"], within="centre", missing="available", missing_codes=[-9.0], arithmetic="exact")
+    assert clone(estimator).get_params() == estimator.get_params()
+    assert estimator.set_params(drop=["dose"]).fit(frame()).discovery_.names == ("age", "pain", "sleep", "score")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -15,14 +16,23 @@ from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import check
 from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover, prepare
 from fedrcd.api.discovery import Discovery
+from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.methods.filling import ask_moments
 from fedrcd.protocol.driver import run
 from fedrcd.typing import Matrix
+
+OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "stack")
+"""Parameters that say how tables are read: the same in every method that takes some."""
+PARAMETER_OF = {name: name for name in ("method", "weights", "penalty", *OF_TABLES)} | {"knowledge": "prior_knowledge"}
+"""Arguments of `discover` that are parameters here, and so no options."""
 
 
 class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Federated LiNGAM estimator, with the attributes and methods that users of `lingam` know.
+
+    Parameters are arguments of `fedrcd.discover`, which tells more of them.
 
     Parameters
     ----------
@@ -32,8 +42,18 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         How edges are selected.
     penalty : float
         Of the adaptive lasso.
+    drop : sequence of str
+        Columns to leave out.
+    within : {"none", "centre", "standardise", "auto"}
+        Whether each site expresses its rows by its own means, or means and standard deviations.
+    missing : {"complete", "expected", "available"}
+        What is done about rows with missing values.
+    missing_codes : sequence of float
+        Values that stand for a missing one.
     trim : float, optional
         Leave out rows with a value more than this many robust scales from its column's median.
+    arithmetic : {"float", "exact", "compact"}
+        How sums are formed.
     stack : bool
         Allow methods for one table to stack several.
     options : dict, optional
@@ -50,7 +70,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     adjacency_matrix_ : (p, p) array
         Entry [i, j] is the effect of j on i.
     feature_names_in_ : (p,) array of str
-        Column names; only if the tables have any.
+        Column names; only if the tables have any. Methods that take tables again find columns by name if both had
+        names, else by position.
     discovery_ : Discovery
         Everything else.
     """
@@ -61,7 +82,12 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         *,
         weights: str = "adaptive-lasso",
         penalty: float = 0.01,
+        drop: Sequence[str] = (),
+        within: Literal["none", "centre", "standardise", "auto"] = "none",
+        missing: Literal["complete", "expected", "available"] = "complete",
+        missing_codes: Sequence[float] = (),
         trim: float | None = None,
+        arithmetic: Literal["float", "exact", "compact"] = "float",
         stack: bool = False,
         options: dict[str, Any] | None = None,
         prior_knowledge: Any = None,
@@ -70,7 +96,12 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         self.method = method
         self.weights = weights
         self.penalty = penalty
+        self.drop = drop
+        self.within = within
+        self.missing = missing
+        self.missing_codes = missing_codes
         self.trim = trim
+        self.arithmetic = arithmetic
         self.stack = stack
         self.options = options
         self.prior_knowledge = prior_knowledge
@@ -84,11 +115,10 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         self.causal_order_: list[int] = [position[name] for name in found.order]
         self.adjacency_matrix_: Matrix = found.B
         self.n_features_in_: int = len(found.names)
-        first = X[0] if isinstance(X, list | tuple) else X
-        if isinstance(first, np.ndarray):
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        else:
+        if _has_names(X[0] if isinstance(X, list | tuple) else X):
             self.feature_names_in_ = np.array(found.names, dtype=object)
+        else:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         return self
 
     def bootstrap(
@@ -143,20 +173,44 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return float(np.linalg.solve(cov[np.ix_(given, given)], cov[given, to_index])[0])
 
     def get_error_independence_p_values(self, X: Any) -> Matrix:
-        """P-values that the errors of each pair are independent, by cross cumulants; NaN where the data cannot tell."""
+        """P-values that the errors of each pair are independent, by cross cumulants; NaN where the data cannot tell.
+
+        Errors need all values of a row: rows with missing ones are left out, whatever `missing` says.
+        """
         self._fitted()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FedrcdWarning)  # said when fitted
-            checks = check(X, self.discovery_, **self._table_settings())
+            checks = check(self._as_fitted(X), self.discovery_, **self._table_settings() | {"missing": "complete"})
         p_values: Matrix = checks.independence_p_values().to_numpy(copy=True)
         np.fill_diagonal(p_values, 0.0)  # as in lingam
         return p_values
 
     def _covariance(self, X: Any) -> Matrix:
-        """Pooled covariance, in one round."""
-        prepared = prepare(X, self.discovery_.method, {}, **self._table_settings())
-        _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in"), prepared.transport)
+        """Pooled covariance, in one round, and some more where gaps are filled."""
+        prepared = prepare(
+            self._as_fitted(X), self.discovery_.method, {}, variables=self.discovery_.names, **self._table_settings()
+        )
+        setting = prepared.setting
+        if setting.fills_gaps:
+            setting = replace(setting, given=run(ask_moments(setting), prepared.transport))
+        _, marginals = run(ask_pairs(setting, 2, "plug-in"), prepared.transport)
         return marginals.cov
+
+    def _as_fitted(self, X: Any) -> Any:
+        """The tables, with the names of the fit in place of their own where one of the two had none."""
+        if not isinstance(X, list | tuple):
+            return self._named(X, "the table")
+        return [self._named(one, f"table {k}") for k, one in enumerate(X, 1)]
+
+    def _named(self, X: Any, source: str) -> Any:
+        """A table under the names of the fit, by position; or as it is, if it has to be found by name."""
+        if isinstance(X, LabelledTable) or (_has_names(X) and hasattr(self, "feature_names_in_")):
+            return X
+        (table,) = open_tables(X, source, gaps=True, codes=self.missing_codes, drop=self.drop)
+        names = self.discovery_.names
+        if len(table.names) != len(names):
+            raise ConfigError(f"{source} has {len(table.names)} columns, but {len(names)} were fitted")
+        return replace(table, names=names)
 
     def _fitted(self) -> Self:
         if not hasattr(self, "discovery_"):
@@ -164,18 +218,26 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return self
 
     def _table_settings(self) -> dict[str, Any]:
-        return {"trim": self.trim, "stack": self.stack, "variables": self.discovery_.names}
+        return {name: getattr(self, name) for name in OF_TABLES}
 
     def _settings(self) -> dict[str, Any]:
         options = dict(self.options or {})
-        own: Sequence[str] = ("weights", "penalty", "trim", "stack", "within", "missing", "method")
-        for name in set(options) & set(own):
-            raise ConfigError(f"options[{name!r}]: set the parameter {name} of FedLiNGAM instead")
+        for name in options:
+            if name in PARAMETER_OF:
+                raise ConfigError(f"options[{name!r}]: set the parameter {PARAMETER_OF[name]} of FedLiNGAM instead")
         return {
-            "trim": self.trim,
-            "stack": self.stack,
+            **self._table_settings(),
             "weights": self.weights,
             "penalty": self.penalty,
             "knowledge": self.prior_knowledge,
             **options,
         }
+
+
+def _has_names(table: Any) -> bool:
+    """Whether columns have names: those of an array have none, nor those of a frame that only numbers them."""
+    import pandas as pd
+
+    if isinstance(table, pd.DataFrame):
+        return all(isinstance(label, str) for label in table.columns)
+    return not isinstance(table, np.ndarray)
