@@ -248,3 +248,36 @@ def test_how_tables_are_read_survives_a_clone():
     estimator = FedLiNGAM(drop=["age"], within="centre", missing="available", missing_codes=[-9.0], arithmetic="exact")
     assert clone(estimator).get_params() == estimator.get_params()
     assert estimator.set_params(drop=["dose"]).fit(frame()).discovery_.names == ("age", "pain", "sleep", "score")
+
+
+def known_matrix():
+    known = np.full((5, 5), -1)
+    known[1, 0] = 1
+    known[:, 4] = 0
+    return known
+
+
+def fitted_with(prior_knowledge):
+    return FedLiNGAM("fedrcd-x", prior_knowledge=prior_knowledge).fit(frame()).adjacency_matrix_
+
+
+def test_any_number_below_zero_in_prior_knowledge_means_unknown():
+    known = known_matrix()
+    np.testing.assert_array_equal(fitted_with(np.where(known < 0, -7.5, known)), fitted_with(known))
+
+
+@pytest.mark.parametrize("labels", [None, NAMES, list("abcde")], ids=["numbers", "names", "other names"])
+def test_prior_knowledge_may_be_a_frame(labels):
+    known = pd.DataFrame(known_matrix(), index=labels, columns=labels)
+    np.testing.assert_array_equal(fitted_with(known), fitted_with(known_matrix()))
+
+
+def test_a_frame_of_prior_knowledge_is_read_by_the_names_of_variables():
+    known = pd.DataFrame(known_matrix(), index=NAMES, columns=NAMES).loc[NAMES[::-1], sorted(NAMES)]
+    np.testing.assert_array_equal(fitted_with(known), fitted_with(known_matrix()))
+
+
+@pytest.mark.parametrize("wrong", [[["a"]], np.full((5, 5), 0.5), np.full((5, 5), np.nan), [[1], [1, 0]]])
+def test_a_matrix_of_prior_knowledge_holds_three_numbers(wrong):
+    with pytest.raises(ConfigError, match="a matrix of prior knowledge"):
+        fitted_with(wrong)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Real
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.typing import IntVector, Matrix
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Progress = Callable[[Traffic], None]
 RUN_SETTINGS = (
     "variables",
@@ -58,7 +61,7 @@ SELECT_BY_BOOTSTRAP: dict[str, Any] = {
 }
 """Options of `weights="bootstrap"`, with their defaults."""
 
-KnowledgeLike: TypeAlias = "Knowledge | str | os.PathLike[str] | Matrix | Sequence[Sequence[int]]"
+KnowledgeLike: TypeAlias = "Knowledge | str | os.PathLike[str] | Matrix | pd.DataFrame | Sequence[Sequence[int]]"
 
 
 def discover(
@@ -297,9 +300,31 @@ def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:
         return given
     if isinstance(given, str | os.PathLike):
         return read_knowledge(given)
+    import pandas as pd
+
+    if isinstance(given, pd.DataFrame):
+        return Knowledge.from_matrix(_unknown_below_zero(_along(given, names)), names)
     if isinstance(given, np.ndarray | list | tuple):
-        return Knowledge.from_matrix(given, names)
+        return Knowledge.from_matrix(_unknown_below_zero(given), names)
     raise ConfigError("knowledge must be a fedrcd.Knowledge, a TOML file or a matrix [to, from] of 1, 0 and -1")
+
+
+def _along(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """A frame of prior knowledge in the order of the variables, if its rows and columns bear their names."""
+    wanted = list(names)
+    if any(sorted(map(str, labels)) != sorted(wanted) for labels in frame.axes):
+        return frame
+    named = frame.set_axis(frame.index.map(str), axis=0).set_axis(frame.columns.map(str), axis=1)
+    return named.loc[wanted, wanted]
+
+
+def _unknown_below_zero(given: Any) -> Matrix:
+    """A matrix of prior knowledge in which everything below 0 is -1, as `lingam` reads it."""
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError("a matrix of prior knowledge must hold 1 (path), 0 (no path) or -1 (unknown)") from None
+    return np.where(matrix < 0, -1.0, matrix)
 
 
 def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence[str] = ()) -> list[Table]:

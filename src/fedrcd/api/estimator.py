@@ -59,7 +59,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     options : dict, optional
         Further options of the method.
     prior_knowledge : Knowledge, path or (p, p) array, optional
-        Statements by name, a TOML file of them, or `lingam`'s matrix [to, from] of 1 (path), 0 (none), -1 (unknown).
+        Statements by name, a TOML file of them, or `lingam`'s matrix [to, from] of 1 (path), 0 (none), -1 (unknown),
+        as an array or a DataFrame.
     random_state : int, optional
         Seed of `bootstrap`, unless it is given one of its own.
 
