@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.graphs import dot
 from fedrcd.typing import Matrix
 
 if TYPE_CHECKING:
@@ -79,12 +80,8 @@ def to_dot(B: Matrix, names: Sequence[str]) -> str:
     names : (p,) sequence of str
         Name of each variable.
     """
-    nodes = [f"  {_dot_quoted(name)};" for name in names]
-    edges = [
-        f'  {_dot_quoted(edge.cause)} -> {_dot_quoted(edge.effect)} [label="{edge.weight:.3g}"];'
-        for edge in edge_list(B, names)
-    ]
-    return "\n".join([f"// {ORIENTATION}", "digraph {", *nodes, *edges, "}", ""])
+    edges = [dot.edge(edge.cause, edge.effect, label=f"{edge.weight:.3g}") for edge in edge_list(B, names)]
+    return dot.digraph([*map(dot.node, names), *edges], ORIENTATION)
 
 
 def to_gml(B: Matrix, names: Sequence[str]) -> str:
@@ -102,9 +99,3 @@ def to_gml(B: Matrix, names: Sequence[str]) -> str:
     import networkx as nx
 
     return "\n".join([*nx.generate_gml(to_networkx(B, names)), ""])
-
-
-def _dot_quoted(name: str) -> str:
-    """Name as a DOT string; a bare quote would end it, a bare backslash start a layout code."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
