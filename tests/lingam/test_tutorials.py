@@ -1,37 +1,8 @@
 """Flows of lingam's published tutorials, written anew; they run on its names here, and on lingam itself where it is."""
 
-import importlib
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-
-MODULES = [
-    pytest.param("fedrcd.lingam", id="fedrcd"),
-    pytest.param("lingam", id="lingam", marks=pytest.mark.reference),
-]
-
-
-@pytest.fixture(params=MODULES)
-def lingam(request):
-    module = importlib.import_module(request.param)
-    module.utils = importlib.import_module(f"{request.param}.utils")
-    return module
-
-
-@pytest.fixture(scope="module")
-def frame():
-    rng = np.random.default_rng(100)
-    n = 1000
-    x3 = rng.uniform(size=n)
-    x0 = 3.0 * x3 + rng.uniform(size=n)
-    x2 = 6.0 * x3 + rng.uniform(size=n)
-    x1 = 3.0 * x0 + 2.0 * x2 + rng.uniform(size=n)
-    x5 = 4.0 * x0 + rng.uniform(size=n)
-    x4 = 8.0 * x0 - 1.0 * x2 + rng.uniform(size=n)
-    return pd.DataFrame(np.array([x0, x1, x2, x3, x4, x5]).T, columns=["x0", "x1", "x2", "x3", "x4", "x5"])
-
 
 TRUE = {(0, 3): 3.0, (2, 3): 6.0, (1, 0): 3.0, (1, 2): 2.0, (5, 0): 4.0, (4, 0): 8.0, (4, 2): -1.0}
 
@@ -104,17 +75,3 @@ def test_what_is_not_here_says_so():
         lingam.make_dot(np.zeros((2, 3)))
     with pytest.raises(ConfigError, match="one entry per variable"):
         lingam.make_dot(np.zeros((2, 2)), labels=["a"])
-
-
-def test_a_picture_is_drawn_where_graphviz_is(tmp_path, monkeypatch):
-    from fedrcd import make_dot
-
-    dot = make_dot([[0, 0], [0.5, 0]], labels=["dose", "pain"])
-    assert (tmp_path / "g.dot").read_text() == str(dot) if dot.save(tmp_path / "g.dot") else False
-    fake = tmp_path / "dot"
-    fake.write_text(f"#!{sys.executable}\nimport sys\nprint('<svg>' + sys.stdin.read()[:2] + '</svg>')\n")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert dot._repr_svg_().startswith("<svg>//")
-    monkeypatch.setenv("PATH", "")
-    assert dot._repr_svg_() is None

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedrcd.errors import ConfigError, FileError
-from fedrcd.graphs.exports import to_dot
+from fedrcd.errors import ConfigError
+from fedrcd.lingam.drawing import make_dot
 from fedrcd.typing import IntMatrix
+
+__all__ = [
+    "get_exo_variables",
+    "get_sink_variables",
+    "make_dot",
+    "make_prior_knowledge",
+    "print_causal_directions",
+    "print_dagc",
+]
 
 
 def make_prior_knowledge(
@@ -40,46 +48,6 @@ def make_prior_knowledge(
         known[_index(variable, n_variables), :] = 0
     np.fill_diagonal(known, -1)
     return known
-
-
-class Dot:
-    """A graph in Graphviz' language: text in `source`, a picture in notebooks where Graphviz is installed."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def __str__(self) -> str:
-        return self.source
-
-    def save(self, filename: str | Path) -> str:
-        """Write the text to a file; its path."""
-        try:
-            Path(filename).write_text(self.source, encoding="utf-8")
-        except OSError as problem:
-            raise FileError(f"cannot write {filename}: {problem.strerror}") from None
-        return str(filename)
-
-    def _repr_svg_(self) -> str | None:
-        """The picture, or nothing where Graphviz is not installed."""
-        import shutil
-        import subprocess
-
-        program = shutil.which("dot")
-        if program is None:
-            return None
-        drawn = subprocess.run([program, "-Tsvg"], input=self.source, capture_output=True, text=True, check=False)
-        return drawn.stdout or None
-
-
-def make_dot(adjacency_matrix: Any, labels: Sequence[str] | None = None, lower_limit: float | None = 0.01) -> Dot:
-    """The graph of an adjacency matrix [to, from], without effects below a limit."""
-    B = np.nan_to_num(np.asarray(adjacency_matrix, dtype=float))
-    if B.ndim != 2 or B.shape[0] != B.shape[1]:
-        raise ConfigError("adjacency_matrix must be square")
-    if labels is not None and len(labels) != len(B):
-        raise ConfigError(f"labels must have one entry per variable, {len(B)}, got {len(labels)}")
-    names = [f"x{i}" for i in range(len(B))] if labels is None else [str(label) for label in labels]
-    return Dot(to_dot(np.where(np.abs(B) > (lower_limit or 0.0), B, 0.0), names))
 
 
 def print_causal_directions(cdc: Mapping[str, Any], n_sampling: int, labels: Sequence[str] | None = None) -> None:
