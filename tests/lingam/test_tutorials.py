@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 TRUE = {(0, 3): 3.0, (2, 3): 6.0, (1, 0): 3.0, (1, 2): 2.0, (5, 0): 4.0, (4, 0): 8.0, (4, 2): -1.0}
 
@@ -59,6 +60,36 @@ def test_total_effect(lingam, frame):
     assert model.estimate_total_effect(frame, 3, 1) == pytest.approx(21, rel=0.05)
     assert lingam.utils.get_exo_variables(np.array([[0, 0], [1, 0]])) == [0]
     assert lingam.utils.get_sink_variables(np.array([[0, 0], [1, 0]])) == [1]
+
+
+def test_draw_the_graph_with_a_model_of_prediction(lingam, frame):
+    make_dot = lingam.utils.make_dot
+    model = lingam.DirectLiNGAM().fit(frame)
+    features = [1, 2, 3, 4, 5]
+    regression = LinearRegression().fit(frame.iloc[:, features], frame.iloc[:, 0])
+    told = {"prediction_feature_indices": features}
+    for more in (
+        {"prediction_coefs": regression.coef_},
+        {"prediction_feature_importance": np.array([619, 205, 310, 957, 909])},
+        {"prediction_target_label": "Y(pred)", "prediction_line_color": "#0000FF"},
+    ):
+        assert "Y(pred)" in make_dot(model.adjacency_matrix_, **told, **more).source
+
+
+def test_draw_paths_and_cycles(lingam, frame):
+    make_dot = lingam.utils.make_dot
+    B = lingam.DirectLiNGAM().fit(frame).adjacency_matrix_
+    assert make_dot(B, path=(3, 1)).source.count("penwidth") == 4
+    B[0, 1] = B[3, 1] = 100
+    source = make_dot(B, path=(3, 1), path_color="red", detect_cycle=True).source
+    assert "red" in source
+    assert "dashed" in source
+
+
+def test_draw_what_replicates_have_in_common(lingam, frame):
+    result = lingam.DirectLiNGAM(random_state=0).bootstrap(frame.iloc[:, :4], n_sampling=3)
+    median = np.median(result.adjacency_matrices_, axis=0)
+    assert "label" in lingam.utils.make_dot(median, lower_limit=0).source
 
 
 def test_what_is_not_here_says_so():
