@@ -14,6 +14,7 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.api.estimator import FedLiNGAM
 from fedrcd.errors import ConfigError
 from fedrcd.lingam.bootstrap import BootstrapResult
+from fedrcd.methods.bootstrap import draw_rows
 from fedrcd.typing import IntVector, Matrix
 
 
@@ -103,5 +104,4 @@ def _complete_rows(X: Any) -> IntVector:
 def _drawn_rows(rows: IntVector, n_sampling: int, random_state: int) -> list[IntVector]:
     """What `fedrcd.bootstrap` with `resample="rows"` drew for each replicate: drawn again, from the same seeds."""
     seeds = np.random.SeedSequence(random_state).spawn(n_sampling)
-    n = len(rows)
-    return [rows[np.sort(np.random.default_rng(seed).integers(0, n, n))] for seed in seeds]
+    return [rows[draw_rows(len(rows), np.random.default_rng(seed))] for seed in seeds]

@@ -268,6 +268,11 @@ def row_replicates(
     return _gather(work, jobs, progress)
 
 
+def draw_rows(n: int, rng: np.random.Generator) -> IntVector:
+    """As many of n rows, with replacement, in the order of the table."""
+    return np.sort(rng.integers(0, n, n))
+
+
 def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, tuple[IntVector, Matrix] | str]:
     """Order and effects without each site in turn, or why there are none; from the sums already there.
 
@@ -304,8 +309,7 @@ def _run_rows(
         rng = np.random.default_rng(seed)
         chosen: dict[str, Any] = {}  # sites that share a block hold the same rows
         for block in blocks:
-            n = len(block.rows)
-            chosen.setdefault(block.block, np.sort(rng.integers(0, n, n)))
+            chosen.setdefault(block.block, draw_rows(len(block.rows), rng))
         transport = embed([block.keep(chosen[block.block]) for block in blocks])
         frame = replace(setting, frame=transport.setting.frame, layout=transport.setting.layout)
         drawn.append(_outcome(parts, transport, frame))
