@@ -17,9 +17,9 @@ import numpy as np
 from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.labelled import open_tables
 from fedrcd.data.site_tables import site_tables
-from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError, StatisticError
+from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
 from fedrcd.federation.approvals import Approvals, Pending
-from fedrcd.federation.guards import check_budget, check_question, numbers_in
+from fedrcd.federation.block_answer import answer_block
 from fedrcd.federation.messages import (
     Agreement,
     Reply,
@@ -36,7 +36,7 @@ from fedrcd.federation.words import describe
 from fedrcd.protocol.embedded import LocalBlock, complete_rows
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.wire import Packet, digest_of
+from fedrcd.protocol.wire import Packet
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
@@ -170,12 +170,12 @@ class SiteService:
     ) -> tuple[Any, Entry | None]:
         """The sums of one block, and what to log of them; nothing where it has nothing to say."""
         question, layout = request.question, agreement.layout(request.cohort)
-        each, groups = (question.each, question.groups) if isinstance(question, GroupedQuestion) else (question, 0)
+        each = question.each if isinstance(question, GroupedQuestion) else question
         if each.share(layout, _place(layout, block)) is None:
             return None, None
         site = TableSite(block.site, block.rows, block.columns, block.block, ids=block.ids)
         split_tag = ""
-        if groups:
+        if isinstance(question, GroupedQuestion):
             grouping = self._grouping(agreement.federation, block.block)
             site = replace(site, grouping=grouping)
             split_tag = grouping.tag("by identifier" if block.identified else version)
@@ -193,30 +193,8 @@ class SiteService:
             split=site.split,
             split_tag=split_tag,
         )
-        check_question(case)
-        sums = site.answer(question, layout)
-        assert sums is not None  # it has a share
-        _require_finite(sums)
-        numbers, answer = numbers_in(sums), digest_of(sums)
-        check_budget(case, numbers, answer)
-        basis = getattr(each, "basis", None)
-        entry = self._entry(
-            request,
-            ANSWERED,
-            block=block.block,
-            numbers=numbers,
-            rows=len(block.rows),
-            variables=len(block.columns),
-            version=version,
-            frame=digest_of(question.frame),
-            clips=each.grid is not None if hasattr(each, "grid") else None,
-            basis=digest_of(basis.moments) if basis else "",
-            sources=basis.sources if basis else None,
-            groups=groups,
-            split=split_tag,
-            answer=answer,
-        )
-        return sums, entry
+        sums, kept = answer_block(case, site, layout)
+        return sums, self._entry(request, ANSWERED, **kept)
 
     def _require_approval(self, request: Request, entries: Sequence[Entry], rows: int) -> None:
         """Raise unless a person approved this question; hold it if nobody was asked yet."""
@@ -286,14 +264,6 @@ class SiteService:
             outcome=outcome,
             **more,
         )
-
-
-def _require_finite(sums: Any) -> None:
-    """Refuse sums that overflowed: where they do would tell how large the largest value is."""
-    try:
-        sums.check()
-    except StatisticError as problem:
-        raise Refused(Refusal.OVERFLOW, str(problem)) from None
 
 
 def _place(layout: Layout | None, block: LocalBlock) -> int:
