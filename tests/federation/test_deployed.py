@@ -9,7 +9,8 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.federation.answers import ANSWERS, Answers
-from fedrcd.federation.conduct import Conductor, ask_frame, choose_method
+from fedrcd.federation.choosing import choose_method
+from fedrcd.federation.conduct import Conductor, ask_frame
 from fedrcd.federation.deployed import Deployed, Fault, Patience, SiteLost
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome, RunPlan, Status

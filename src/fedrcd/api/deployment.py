@@ -10,7 +10,7 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.conduct import choose_method
+from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome
 from fedrcd.methods.registry import find

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.errors import ConfigError, ProtocolError
+from fedrcd.errors import ProtocolError
 from fedrcd.federation.answers import ANSWERS, Answers
+from fedrcd.federation.choosing import LESS_MAY_DO, choose_method
 from fedrcd.federation.confidence import Checked
 from fedrcd.federation.deployed import Courier, Deployed, Progress, Recorder, SiteLost
 from fedrcd.federation.messages import cohort_layout, federation_digest
 from fedrcd.federation.plan import Outcome, Resampling, RunPlan, Status
+from fedrcd.federation.refusals import Refusal
 from fedrcd.federation.site_service import declared_frame
-from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
+from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.bootstrap import Resampled, one_round, resample_groups
 from fedrcd.methods.checks import Check, Remembering, ask_residuals, scale_check, single_round
 from fedrcd.methods.registry import build, find
@@ -31,10 +33,6 @@ from fedrcd.protocol.transport import NobodyAnswers, Setting, Transport
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.residual_sums import ResidualSums
-
-SECONDS_PER_ROUND = 5.0
-"""About what a round takes between machines; `auto` avoids rounds by it."""
-
 
 TELL = 0.5
 """Seconds between two writings of the status."""
@@ -50,25 +48,28 @@ class Conductor:
     say: Callable[[str], None] = print
     warnings: list[str] = field(default_factory=list)
     _told: float = 0.0
+    _refused: set[Refusal] = field(default_factory=set)
 
     def run(self, courier: Courier, present: Sequence[str]) -> Outcome:
         """Run the method over the sites that are present; `ProtocolError` if a site that is needed is not."""
-        choice = choose_method(self.federation, self.plan.method)
+        choice = self._choose()
         answers = Answers(Path(self.plan.folder) / ANSWERS)
         cohort = self._cohort(present)
-        for _ in self.federation.sites:
-            transport = self._transport(courier, cohort, answers, _conversation(self.plan.run, cohort))
+        while True:
+            conversation = _conversation(self.plan.run, cohort, choice.method)
+            transport = self._transport(courier, cohort, answers, conversation)
             try:
                 found = self._converse(transport, choice)
             except SiteLost as lost:
-                cohort = self._without(cohort, lost)
+                before, choice = choice, self._instead(choice, lost)
+                if choice == before:
+                    cohort = self._without(cohort, lost)
                 continue
             outcome = self._outcome(choice, found, transport)
             outcome.write(self.plan.folder)
             answers.delete()
             Status(state="finished", round=outcome.rounds, warnings=outcome.warnings).write(self.plan.folder)
             return outcome
-        raise ProtocolError("every site was lost")
 
     def warn(self, text: str) -> None:
         """Say something that the operator must see, now and with the result."""
@@ -101,6 +102,26 @@ class Conductor:
             raise lost
         self.warn(f"{lost}; starting anew without it: the result is about the rows of the other sites only")
         return tuple(name for name in cohort if name != lost.site)
+
+    def _choose(self) -> Choice:
+        """The method, by all that is known so far."""
+        groups = self.plan.resampling.groups if self.plan.resampling else 1
+        return choose_method(self.federation, self.plan.method, groups=groups, refused=self._refused)
+
+    def _instead(self, choice: Choice, lost: SiteLost) -> Choice:
+        """A method that asks for less than a site refused, if there is one and the choice was left open; else the same.
+
+        A run that is resumed meets the same refusal and chooses the same.
+        """
+        if self.plan.method != AUTO or lost.refusal not in LESS_MAY_DO:
+            return choice
+        self._refused.add(lost.refusal)
+        other = self._choose()
+        if other.method == choice.method:
+            return choice
+        why, _, _ = str(lost).partition("; take ")
+        self.warn(f"{why}; going on with {other.method} instead of {choice.method}")
+        return other
 
     def _transport(self, courier: Courier, cohort: tuple[str, ...], answers: Answers, run: str) -> Deployed:
         """The transport over a cohort, in the declared frame or one that is asked for."""
@@ -167,7 +188,7 @@ class Conductor:
         except NobodyAnswers as reason:
             problem = str(reason)
         except SiteLost as lost:
-            if not lost.refused:
+            if lost.refusal is None:
                 raise
             problem = str(lost)  # a site that will not be checked has taken part all the same
             self.warn(f"no checks: {lost}")
@@ -231,24 +252,6 @@ def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) ->
     )
 
 
-def choose_method(federation: Federation, method: str) -> Choice:
-    """The method of a run, chosen by the federation file alone if that was left open."""
-    if method != AUTO:
-        card = find(method)
-        if card.one_table:
-            raise ConfigError(f"{card.name} works on one table; over sites {card.counterpart} gives the same order")
-        return Choice(method, "")
-    everything = set(federation.variables)
-    return choose(
-        Circumstances(
-            p=len(federation.variables),
-            rows=sum(block.rows for block in federation.blocks),
-            seconds_per_round=SECONDS_PER_ROUND,
-            all_columns_somewhere=any(set(site.columns) == everything for site in federation.sites),
-        )
-    )
-
-
 def ask_frame(transport: Deployed) -> Frame:
     """A frame from one round: pooled means and standard deviations, coarse enough to be the same on any machine."""
     variables = transport.setting.variables
@@ -260,9 +263,9 @@ def ask_frame(transport: Deployed) -> Frame:
     return Frame(np.round(mean / scale) * scale, scale)
 
 
-def _conversation(run: str, cohort: Sequence[str]) -> str:
-    """A name for what a run says to some sites; with others its moments change, to which sites would object."""
-    return f"{run}.{hashlib.sha256(repr(tuple(cohort)).encode()).hexdigest()[:8]}"
+def _conversation(run: str, cohort: Sequence[str], method: str) -> str:
+    """A name for what a method says to some sites: another one, or others' moments, sites would take for a lie."""
+    return f"{run}.{hashlib.sha256(repr((tuple(cohort), method)).encode()).hexdigest()[:8]}"
 
 
 def _sites(names: Sequence[str]) -> str:

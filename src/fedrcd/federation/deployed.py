@@ -44,11 +44,11 @@ Recorder = Callable[[str, str, Question[Any], Any], None]
 
 
 class SiteLost(ProtocolError):
-    """A site cannot be had; the message says why, `refused` whether it is there and will not."""
+    """A site cannot be had; the message says why, `refusal` by which rule if it is there and will not."""
 
-    def __init__(self, site: str, why: str, *, refused: bool = False) -> None:
+    def __init__(self, site: str, why: str, refusal: Refusal | None = None) -> None:
         super().__init__(f"site {site!r} {why}")
-        self.site, self.refused = site, refused
+        self.site, self.refusal = site, refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class Deployed:
             why, again = came.value, True
         chances.faults += 1
         if not again or chances.faults > self.patience.retries:
-            raise SiteLost(site, why, refused=isinstance(came, Reply) and not again)
+            raise SiteLost(site, why, came.refusal if isinstance(came, Reply) and not again else None)
         if self.warn:
             self.warn(f"site {site!r} {why}; asking again ({chances.faults} of {self.patience.retries})")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError
-from fedrcd.federation.conduct import choose_method
+from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.guards import numbers_in
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.site_service import declared_frame
@@ -65,7 +65,7 @@ def rehearse(
     With `groups` it is asked for sums of so many groups of rows, with `check` for residuals at the end. A site that
     lacks columns cannot run a method to its end alone: then the list stops where it would need others.
     """
-    name = choose_method(federation, method).method
+    name = choose_method(federation, method, groups=groups or 1).method
     variables = federation.variables
     held = [[variables.index(column) for column in block.columns] for block in blocks]
     frame = declared_frame(federation)

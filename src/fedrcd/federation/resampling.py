@@ -7,7 +7,8 @@ from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.conduct import choose_method, run_setting
+from fedrcd.federation.choosing import choose_method
+from fedrcd.federation.conduct import run_setting
 from fedrcd.federation.plan import RunPlan
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.bootstrap import BootstrapPlan, bytes_of_groups, groups_for, one_round
@@ -31,7 +32,7 @@ def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None
     """
     if groups is not None and groups < LEAST_GROUPS:
         raise ConfigError(f"groups must be a whole number of at least {LEAST_GROUPS}, got {groups}")
-    method = choose_method(federation, plan.method).method
+    method = choose_method(federation, plan.method, groups=groups or LEAST_GROUPS).method
     parts = one_round(find(method), dict(plan.options))
     setting = run_setting(federation, plan, [site.name for site in federation.sites])
     question: Any = next(parts.rounds(setting))
