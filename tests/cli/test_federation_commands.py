@@ -65,6 +65,17 @@ def test_preview_says_in_words_what_would_leave(disk):
     assert content["complete"]
 
 
+def test_preview_says_what_would_be_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    disk = horizontal(tmp_path / "federation", p=8, rows=(120, 120, 120))
+    done = call("site", "preview", "fedrcd-s", *site(disk))
+    assert done.exit_code == 6
+    assert "refusal  question 1: 120 complete rows; the tensor of 8 columns needs 124" in done.output
+    allowed = call("site", "preview", "auto", *site(disk, "--json"))
+    assert allowed.exit_code == 0
+    assert json.loads(allowed.output)["method"] == "fedrcd-sp"
+
+
 def test_log_shows_what_left(disk):
     assert "0 entries" in call("site", "log", "--state", disk.state(A)).output
     disk.service(A).reply(asked(disk))

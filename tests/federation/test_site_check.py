@@ -98,25 +98,48 @@ def test_a_table_that_is_not_as_declared_is_an_error(disk):
 
 @pytest.mark.parametrize(("method", "rounds"), [("fedrcd-s", 1), ("fedrcd-x", 4), ("fed-direct", 5)])
 def test_a_rehearsal_asks_what_the_run_would(disk, method, rounds):
-    name, releases, whole = rehearse(disk.federation, method, open_blocks(disk.federation, A, disk.data(A)))
-    assert (name, len(releases), whole) == (method, rounds, True)
-    assert all(release.numbers > 0 for release in releases)
+    found = rehearse(disk.federation, method, open_blocks(disk.federation, A, disk.data(A)))
+    assert (found.method, len(found.releases), found.whole) == (method, rounds, True)
+    assert all(release.numbers > 0 and release.refusal == "" for release in found.releases)
 
 
 def test_a_site_with_some_columns_sees_the_first_question(tmp_path):
     disk = scattered(tmp_path)
-    _, releases, whole = rehearse(
+    found = rehearse(
         disk.federation, "fedrcd-sp", open_blocks(disk.federation, "hospital-b", disk.data("hospital-b"))
     )
-    assert not whole
-    assert len(releases) == 1
+    assert not found.whole
+    assert len(found.releases) == 1
 
 
 def test_a_rehearsal_of_a_bootstrap_with_checks(disk):
     blocks = open_blocks(disk.federation, A, disk.data(A))
-    _, [plain], _ = rehearse(disk.federation, "fedrcd-s", blocks)
-    _, [grouped, residuals], whole = rehearse(disk.federation, "fedrcd-s", blocks, groups=10, check=True)
-    assert whole
+    [plain] = rehearse(disk.federation, "fedrcd-s", blocks).releases
+    found = rehearse(disk.federation, "fedrcd-s", blocks, groups=10, check=True)
+    grouped, residuals = found.releases
+    assert found.whole
     assert grouped.numbers == 10 * plain.numbers
     assert grouped.question == f"for each of 10 secret groups of rows: {plain.question}"
     assert "powers up to the twelfth" in residuals.question
+
+
+def test_a_rehearsal_says_what_the_rules_refuse(disk):
+    blocks = open_blocks(disk.federation, A, disk.data(A))
+    strict = {"rules": Rules(rows_per_tensor=20.0)}
+    found = rehearse(disk.federation, "auto", blocks, **strict)
+    assert [one.refusal for one in found.releases] == ["400 complete rows; the tensor of 5 columns needs 500"]
+    assert (found.method, found.instead) == ("fedrcd-s", "fedrcd-sx")
+    assert rehearse(disk.federation, "fedrcd-s", blocks, **strict).instead == ""  # it was named
+    grouped = rehearse(disk.federation, "fedrcd-s", blocks, groups=10)
+    assert "10 groups; at least 10, and there is room for 4" in grouped.releases[0].refusal
+
+
+def test_a_rehearsal_counts_what_was_released_before_and_stops_judging_at_the_refusal(disk):
+    spent = Entry(
+        time="t", run="r", round=1, federation="f", digest="d", question="q", outcome="answered", block=A, numbers=850
+    )
+    blocks = open_blocks(disk.federation, A, disk.data(A))
+    found = rehearse(disk.federation, "fedrcd-sx", blocks, history=[spent])
+    too_many = "984 numbers about block 'hospital-a' were released, 31 more asked for, of 1,000"
+    assert [one.refusal for one in found.releases] == ["", "", too_many, ""]
+    assert found.whole

@@ -155,26 +155,36 @@ def preview(
 
     settings = _settings(name, federation, data, state)
     described = read_federation(federation)
+    history = SiteService(settings).log.entries()
     with patience(f"rehearsing {method}"):
         blocks = open_blocks(described, name, data)
-        chosen, releases, whole = rehearse(described, method, blocks, groups=groups, check=check)
+        chosen, releases, whole, instead = rehearse(
+            described, method, blocks, groups=groups, check=check, rules=settings.rules, history=history
+        )
     rows = sum(len(block.rows) for block in blocks)
     total = sum(release.numbers for release in releases)
-    history = SiteService(settings).log.entries()
+    refusals = [(number, one.refusal) for number, one in enumerate(releases, 1) if one.refusal]
     spent = sum(spent_numbers(history, block.block) for block in blocks)
     allowed = sum(settings.rules.budget(len(block.rows), len(block.columns)) for block in blocks)
     if json:
         content = {"method": chosen, "questions": [asdict(one) for one in releases], "complete": whole, "rows": rows}
-        print(json_form.dumps({**content, "numbers": total, "released_before": spent, "allowed": allowed}, indent=1))
-        return
-    for number, release in enumerate(releases, 1):
-        print(f"{number:3}. {release.question}: {release.numbers:,} numbers, {release.numbers / rows:.2f} per row")
-    if not whole:
-        print("     further questions depend on what other sites hold")
-    print(
-        f"{chosen} would release {total:,} numbers about {rows:,} rows, {total / rows:.2f} per row; "
-        f"{spent:,} were released before, {allowed:,} may ever be"
-    )
+        content |= {"numbers": total, "released_before": spent, "allowed": allowed, "instead": instead}
+        print(json_form.dumps(content, indent=1))
+    else:
+        for number, release in enumerate(releases, 1):
+            print(f"{number:3}. {release.question}: {release.numbers:,} numbers, {release.numbers / rows:.2f} per row")
+        if not whole:
+            print("     further questions depend on what other sites hold")
+        print(
+            f"{chosen} would release {total:,} numbers about {rows:,} rows, {total / rows:.2f} per row; "
+            f"{spent:,} were released before, {allowed:,} may ever be"
+        )
+        for number, text in refusals:
+            print(f"refusal  question {number}: {text}")
+        if instead:
+            print(f"the run would go on with {instead}; see `fedrcd site preview {instead}`")
+    if refusals:
+        raise typer.Exit(6)
 
 
 @app.command()
