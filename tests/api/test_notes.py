@@ -62,6 +62,15 @@ def test_gross_errors_are_pointed_out_and_trimming_mends_them(simulated):
     assert trimmed.rows < 4000
 
 
+def test_trimming_spares_a_site_with_units_of_its_own(simulated):
+    _, X = simulated
+    tables = [X[:2000], 50 * X[2000:]]
+    whole = fedrcd.discover(tables, within="standardise")
+    trimmed = fedrcd.discover(tables, within="standardise", trim=20)
+    assert trimmed.rows == whole.rows == 4000
+    assert trimmed.order == whole.order
+
+
 @pytest.mark.parametrize("trim", [0, -1, float("nan")])
 def test_an_impossible_trim_is_refused(simulated, trim):
     with pytest.raises(ConfigError, match="trim"):

@@ -105,9 +105,7 @@ def test_a_rehearsal_asks_what_the_run_would(disk, method, rounds):
 
 def test_a_site_with_some_columns_sees_the_first_question(tmp_path):
     disk = scattered(tmp_path)
-    found = rehearse(
-        disk.federation, "fedrcd-sp", open_blocks(disk.federation, "hospital-b", disk.data("hospital-b"))
-    )
+    found = rehearse(disk.federation, "fedrcd-sp", open_blocks(disk.federation, "hospital-b", disk.data("hospital-b")))
     assert not found.whole
     assert len(found.releases) == 1
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from fedrcd.data.noise import PURE_FAMILIES, Noise
+from fedrcd.errors import DataError
 from fedrcd.protocol.embedded import LocalBlock, embed_blocks
 from fedrcd.protocol.outliers import columns_with_gross_errors, rows_within
 from fedrcd.statistics.frame import Frame, propose_frame
@@ -53,3 +54,36 @@ def test_the_same_rows_are_trimmed_however_they_are_split_and_in_any_unit(sites)
 
     np.testing.assert_array_equal(kept(np.array_split(rows, sites)), kept([rows]))
     assert len(kept([rows], 1.4)) == len(kept([rows]))
+
+
+def kept_by_site(tables, **settings):
+    blocks = [LocalBlock(f"{k}", f"{k}", ("a", "b"), one) for k, one in enumerate(tables)]
+    return [site.rows for site in embed_blocks(blocks, ("a", "b"), **settings).sites]
+
+
+@pytest.mark.parametrize("factor", [50.0, 500.0])
+def test_a_site_with_other_units_is_not_trimmed_away(factor):
+    rows = np.random.default_rng(0).laplace(size=(1000, 2))
+    first, second = kept_by_site([rows[:500], 3 + factor * rows[500:]], trim=12.0, within="standardise")
+    assert len(first) == len(second) == 500
+
+
+def test_a_site_at_another_level_is_not_trimmed_away():
+    rows = np.random.default_rng(0).laplace(size=(1000, 2))
+    first, second = kept_by_site([rows[:900], 300 + rows[900:]], trim=12.0, within="centre")
+    assert (len(first), len(second)) == (900, 100)
+
+
+@pytest.mark.parametrize("within", ["centre", "standardise"])
+def test_many_gross_errors_do_not_hide_in_the_moments_of_their_site(within):
+    rows = np.random.default_rng(0).laplace(size=(1000, 2))
+    rows[500:520, 1] = 1e4  # four per cent of a site: within five of its own standard deviations
+    assert len(kept_by_site([rows[:500], rows[500:]], trim=12.0, within=within)[1]) == 480
+
+
+def test_trimming_everything_is_named():
+    rows = np.random.default_rng(0).laplace(size=(1000, 2))
+    with pytest.raises(DataError, match=r"trim=0\.01 left 0 of 1000 rows; take a larger one"):
+        kept_by_site([rows[:400], rows[400:]], trim=0.01)
+    with pytest.raises(DataError, match=r"trim=0\.2 left \d of 100 rows of 1; take a larger one"):
+        kept_by_site([rows[:900], rows[900:]], trim=0.2, within="standardise")

@@ -85,7 +85,8 @@ def embed_blocks(
     variables : (p,) tuple of str
         All variables; their order breaks ties.
     trim : float, optional
-        Leave out rows with a value more than this many robust scales from its variable's median.
+        Leave out rows with a value more than this many robust scales from its variable's median; of the site's own
+        median or scale, where sites express their rows by their own.
     within : {"none", "centre", "standardise"}
         Whether every site expresses its rows by its own means, or means and standard deviations, before summing.
     missing : {"complete", "expected", "available"}
@@ -101,18 +102,15 @@ def embed_blocks(
         blocks = [complete_rows(block) for block in blocks]
     held = [[variables.index(name) for name in block.columns] for block in blocks]
     if trim is not None:
-        blocks = _trimmed(blocks, held, trim)
+        blocks = _trimmed(blocks, held, trim, within)
     own = [own_frame(block.rows, within) for block in blocks]
-    expressed = [
-        block.rows if frame is None else frame.express(block.rows) for block, frame in zip(blocks, own, strict=True)
-    ]
     sites = [
         TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing != "complete", ids=block.ids)
         for block, frame in zip(blocks, own, strict=True)
     ]
     setting = Setting(
         variables,
-        propose_frame(expressed, held, tails=grid is not None) if frame is None else frame,
+        propose_frame(_expressed(blocks, own), held, tails=grid is not None) if frame is None else frame,
         _layout(blocks, variables),
         fills_gaps=missing == "expected",
         grid=grid,
@@ -120,16 +118,51 @@ def embed_blocks(
     return InProcess(sites, setting, progress)
 
 
-def _trimmed(blocks: Sequence[LocalBlock], held: Sequence[Sequence[int]], limit: float) -> list[LocalBlock]:
+def _expressed(blocks: Sequence[LocalBlock], own: Sequence[Frame | None]) -> list[Matrix]:
+    """The rows of blocks, each in a frame of its own if it has one."""
+    return [
+        block.rows if frame is None else frame.express(block.rows) for block, frame in zip(blocks, own, strict=True)
+    ]
+
+
+def _trimmed(
+    blocks: Sequence[LocalBlock], held: Sequence[Sequence[int]], limit: float, within: Within
+) -> list[LocalBlock]:
     """Blocks without the rows that have a value more than `limit` robust scales from its variable's median.
 
-    Medians and scales are over all rows of all blocks, so the same rows are left out however they are split.
+    Medians and scales are over all rows of all blocks, so the same rows are left out however they are split. Where
+    blocks express their rows by their own moments, their own medians or scales are taken out first: not means and
+    standard deviations, which gross errors themselves make large.
     """
-    robust = robust_frame([block.rows for block in blocks], held)
-    return [
-        block.keep(rows_within(block.rows, robust.keep(chosen), limit))
-        for block, chosen in zip(blocks, held, strict=True)
-    ]
+    own = [_own_robust_frame(block.rows, within) for block in blocks]
+    robust = robust_frame(_expressed(blocks, own), held)
+    kept = []
+    for block, chosen, frame in zip(blocks, held, own, strict=True):
+        pooled = robust.keep(chosen)
+        kept.append(block.keep(rows_within(block.rows, pooled if frame is None else pooled.within(frame), limit)))
+    _require_left(blocks, kept, limit, within)
+    return kept
+
+
+def _own_robust_frame(rows: Matrix, within: Within) -> Frame | None:
+    """What a block is centred and divided by before it is compared with others, if by anything of its own."""
+    if within == "none":
+        return None
+    robust = robust_frame([rows])
+    return robust if within == "standardise" else Frame(robust.centre, np.ones(rows.shape[1]))
+
+
+def _require_left(before: Sequence[LocalBlock], after: Sequence[LocalBlock], limit: float, within: Within) -> None:
+    """Raise if trimming left too few rows to say anything, over all or of a block that needs moments of its own."""
+    rows, left = (sum(len(block.rows) for block in blocks) for blocks in (before, after))
+    p = max(len(block.columns) for block in before)
+    if left < min(rows, max(p + 2, 8)):
+        raise DataError(f"trim={limit:g} left {left} of {rows} rows; take a larger one")
+    for old, new in zip(before, after, strict=True):
+        if within != "none" and len(new.rows) < min(len(old.rows), 2):
+            raise DataError(
+                f"trim={limit:g} left {len(new.rows)} of {len(old.rows)} rows of {old.site}; take a larger one"
+            )
 
 
 def own_frame(rows: Matrix, within: Within) -> Frame | None:
