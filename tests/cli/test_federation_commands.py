@@ -9,9 +9,11 @@ from typer.testing import CliRunner
 
 from fedrcd.cli.main import app
 from fedrcd.data.federation import read_federation
+from fedrcd.data.read import write_table
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError, FileError
 from fedrcd.federation.messages import Request
-from fedrcd.federation.site_service import declared_frame
+from fedrcd.federation.site_service import SiteSettings, declared_frame
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
@@ -74,6 +76,38 @@ def test_preview_says_what_would_be_refused(tmp_path, monkeypatch):
     allowed = call("site", "preview", "auto", *site(disk, "--json"))
     assert allowed.exit_code == 0
     assert json.loads(allowed.output)["method"] == "fedrcd-sp"
+
+
+def spoil(disk):
+    rows = disk.in_process_rows(A)
+    rows[:2, 1] = 1e4
+    write_table(disk.data(A), Table(rows, disk.federation.variables, A))
+
+
+def test_trim_is_shown_before_anything_leaves(disk):
+    spoil(disk)
+    assert "values in 'x2' stand far apart" in call("site", "check", *site(disk)).output
+    assert "--trim 8 leaves out 2 of 400 complete rows" in call("site", "check", *site(disk, "--trim", 8)).output
+    assert "numbers about 398 rows" in call("site", "preview", "fedrcd-s", *site(disk, "--trim", 8)).output
+    disk.service(A, trim=8.0).reply(asked(disk))
+    assert "block hospital-a with --trim 8: 81 numbers left" in call("site", "log", "--state", disk.state(A)).output
+    done = call("site", "check", *site(disk))
+    assert done.exit_code == 6
+    assert "its rows were summed with --trim 8 before" in done.output
+    assert "summed these rows with another --trim" in call("site", "preview", "fedrcd-s", *site(disk)).output
+
+
+def test_serve_tells_people_at_the_site_of_gross_errors_and_keeps_their_trim(disk, monkeypatch):
+    monkeypatch.setattr("fedrcd.federation.flower.supervise.keep_running", lambda *_: None)
+    spoil(disk)
+    serve = ("site", "serve", *site(disk), "--coordinator", "h:1", "--insecure")
+    assert "note: block 'hospital-a': values in 'x2' stand far apart" in call(*serve).output
+    said = call(*serve, "--trim", 8).output
+    assert "far apart" not in said
+    assert "note: block 'hospital-a': --trim 8 leaves out 2 of 400 complete rows" in said
+    assert SiteSettings.read(disk.state(A) / "site.json").trim == 8.0
+    with pytest.raises(ConfigError, match="trim must be a number above 0"):
+        call(*serve, "--trim", -1)
 
 
 def test_log_shows_what_left(disk):

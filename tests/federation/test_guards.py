@@ -277,3 +277,14 @@ def test_only_answers_are_spent_and_each_once():
         entry(answer="two", block="c", numbers=9),
     ]
     assert spent_numbers(history, "b") == 10
+
+
+@pytest.mark.parametrize("question", HONEST, ids=lambda question: type(question).__name__)
+def test_rows_are_trimmed_in_one_way(question):
+    trimmed = [entry(trim="8 f", run="before", clips=None)]
+    check_question(case(question, history=trimmed, trim="8 f"))
+    for other in ("", "9 f", "8 g"):
+        assert refusal(question, history=trimmed, trim=other) is Refusal.TRIM
+    assert refusal(question, history=[entry(run="before")], trim="8 f") is Refusal.TRIM
+    check_question(case(question, history=[entry(block="another")], trim="8 f"))
+    check_question(case(question, history=[entry(outcome="rows")], trim="8 f"))

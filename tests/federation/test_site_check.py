@@ -1,17 +1,23 @@
 """What a site learns before it connects: whether its table fits, and what would leave."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from fedrcd.data.federation import VariableFrame
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
+from fedrcd.federation.messages import Request
 from fedrcd.federation.preview import rehearse
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site_check import check_site
 from fedrcd.federation.site_log import Entry
-from fedrcd.federation.site_service import open_blocks
-from tests.federation.sites import horizontal, scattered
+from fedrcd.federation.site_service import declared_frame, open_blocks
+from fedrcd.protocol.questions import PairQuestion
+from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.sites import NAMES, horizontal, scattered
 
 A = "hospital-a"
 
@@ -74,6 +80,48 @@ def test_values_far_outside_are_warned_of(disk):
 
     rewrite(disk, change)
     assert "column 'x3' has values far outside its frame" in findings(disk, "warning")[0]
+
+
+def test_gross_errors_are_named_to_the_people_at_the_site(disk):
+    def change(rows):
+        rows[:2, 1] = 1e4 * (1 + rows[:2, 1])
+
+    rewrite(disk, change)
+    [warning] = [text for text in findings(disk, "warning") if "far apart" in text]
+    assert "values in 'x2' stand far apart from all others" in warning
+    assert "--trim 8, before the first answer" in warning
+    assert "--trim 8 leaves out 2 of 400 complete rows" in findings(disk, "warning", trim=8.0)[0]
+    assert not any("far apart" in text for text in findings(disk, "warning", trim=8.0))
+    assert "398 complete rows" in findings(disk, "fine", trim=8.0)[1]
+
+
+def test_a_trim_that_leaves_out_nothing_is_fine(disk):
+    assert findings(disk, "warning", trim=50.0) == []
+    assert "--trim 50 leaves out 0 of 400 complete rows" in findings(disk, "fine", trim=50.0)[1]
+
+
+def test_a_trim_that_cannot_be_is_an_error(disk):
+    with pytest.raises(ConfigError, match="trim must be a number above 0, got 0"):
+        disk.settings(A, trim=0)
+    with pytest.raises(DataError, match=r"--trim 1e-09 leaves none of 400 complete rows of block 'hospital-a'"):
+        check_site(disk.settings(A, trim=1e-9), disk.federation)
+    with pytest.raises(ConfigError, match="declared frame"):
+        check_site(disk.settings(A, trim=8.0), replace(disk.federation, frame={}))
+
+
+def test_another_trim_than_before_would_be_refused(disk):
+    served = disk.service(A, trim=8.0)
+    question = PairQuestion(disk.federation.variables, declared_frame(disk.federation), 4, grid=ARITHMETIC["exact"])
+    served.reply(Request("r1.0", 1, disk.digest, A, NAMES, question))
+    history = served.log.entries()
+    assert findings(disk, "refusal", history, trim=8.0) == []
+    assert "summed with --trim 8 before" in findings(disk, "refusal", history)[0]
+    other = replace(disk.federation, frame={**disk.federation.frame, "x1": VariableFrame(0.0, 3.0)})
+    [text] = [one.text for one in check_site(disk.settings(A, trim=8.0), other, history) if one.kind == "refusal"]
+    assert "--trim 8 in another frame before" in text
+    blocks = open_blocks(disk.federation, A, disk.data(A))
+    assert "--trim" in rehearse(disk.federation, "fedrcd-s", blocks, history=history).releases[0].refusal
+    assert rehearse(disk.federation, "fedrcd-s", blocks, history=history, trim=8.0).releases[0].refusal == ""
 
 
 def test_few_rows_would_be_refused(disk):

@@ -21,6 +21,12 @@ Name = Annotated[str, typer.Option(help="Name of this site in the federation fil
 FederationFile = Annotated[Path, typer.Option(help="Federation file; the same copy as the coordinator's.")]
 Data = Annotated[Path, typer.Option(help="This site's table, CSV or Parquet.")]
 State = Annotated[Path | None, typer.Option(help="Folder of this site's log and secret; by default fedrcd-state/NAME.")]
+Trim = Annotated[
+    float | None,
+    typer.Option(
+        help="Leave out rows with a value more than this many scales of the declared frame out; once and for all."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 INSECURE = """
@@ -56,6 +62,7 @@ def serve(
         Path | None,
         typer.Option(help="Secret to split rows into groups by, for sites that hold columns of the same rows."),
     ] = None,
+    trim: Trim = None,
     local_port: Annotated[
         int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
@@ -70,7 +77,7 @@ def serve(
     from fedrcd.federation.rules import Rules
     from fedrcd.federation.secret import read_secret
     from fedrcd.federation.site_check import check_site
-    from fedrcd.federation.site_service import site_entry
+    from fedrcd.federation.site_service import SiteService, site_entry
 
     require_flower()
     settings = _settings(
@@ -82,6 +89,7 @@ def serve(
         deadline=deadline,
         rules=Rules(rows=min_rows, checks=checks),
         group_secret=str(group_secret.resolve()) if group_secret else "",
+        trim=trim,
     )
     if group_secret:
         read_secret(group_secret)
@@ -104,9 +112,10 @@ def serve(
     elif key is not None and public_text(public_key_of(key)) != public_text(entry.key):
         raise ConfigError(f"{key} is not the key that the federation file has for site {name!r}")
     with patience("checking the table"):
-        refusals = [finding.text for finding in check_site(settings, described) if finding.kind == "refusal"]
-    for text in refusals:
-        print(f"note: {text}", file=sys.stderr)
+        findings = check_site(settings, described, SiteService(settings).log.entries())
+    for finding in findings:
+        if finding.kind != "fine":
+            print(f"note: {finding.text}", file=sys.stderr)
     settings.write(home / "site.json")
     prepare_node(home)
     print(f"site {name} answers {coordinator}; its log: fedrcd site log --state {home}", file=sys.stderr)
@@ -114,7 +123,9 @@ def serve(
 
 
 @app.command()
-def check(name: Name, federation: FederationFile, data: Data, state: State = None, json: Json = False) -> None:
+def check(
+    name: Name, federation: FederationFile, data: Data, trim: Trim = None, state: State = None, json: Json = False
+) -> None:
     """Compare this site's table with the federation file and the rules of disclosure; nothing is connected."""
     from dataclasses import asdict
 
@@ -122,7 +133,7 @@ def check(name: Name, federation: FederationFile, data: Data, state: State = Non
     from fedrcd.federation.site_check import check_site
     from fedrcd.federation.site_service import SiteService
 
-    settings = _settings(name, federation, data, state)
+    settings = _settings(name, federation, data, state, trim=trim)
     with patience("checking the table"):
         findings = check_site(settings, read_federation(federation), SiteService(settings).log.entries())
     if json:
@@ -142,6 +153,7 @@ def preview(
     data: Data,
     groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
     check: Annotated[bool, typer.Option("--check", help="With the checks of assumptions.")] = False,
+    trim: Trim = None,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -153,13 +165,13 @@ def preview(
     from fedrcd.federation.preview import rehearse
     from fedrcd.federation.site_service import SiteService, open_blocks
 
-    settings = _settings(name, federation, data, state)
+    settings = _settings(name, federation, data, state, trim=trim)
     described = read_federation(federation)
     history = SiteService(settings).log.entries()
     with patience(f"rehearsing {method}"):
-        blocks = open_blocks(described, name, data)
+        blocks = open_blocks(described, name, data, trim)
         chosen, releases, whole, instead = rehearse(
-            described, method, blocks, groups=groups, check=check, rules=settings.rules, history=history
+            described, method, blocks, groups=groups, check=check, rules=settings.rules, history=history, trim=trim
         )
     rows = sum(len(block.rows) for block in blocks)
     total = sum(release.numbers for release in releases)
@@ -194,6 +206,7 @@ def log(
 ) -> None:
     """Show every question this site was asked: what left, when, how large."""
     from fedrcd.federation.site_log import ANSWERED, SiteLog
+    from fedrcd.federation.trimming import tagged_limit
 
     path = state / "log.jsonl"
     if json:
@@ -204,6 +217,7 @@ def log(
     for entry in entries:
         what = f"{entry.numbers:,} numbers left" if entry.outcome == ANSWERED else f"refused ({entry.outcome})"
         block = f" block {entry.block}" if entry.block else ""
+        block += f" with {tagged_limit(entry.trim)}" if entry.trim else ""
         print(f"{entry.time}  run {entry.run} round {entry.round}{block}: {what}: {entry.question}")
         if entry.detail:
             print(f"    {entry.detail}")

@@ -43,6 +43,7 @@ def answer_block(case: Case, site: TableSite, layout: Layout | None) -> tuple[An
         "sources": basis.sources if basis else None,
         "groups": groups,
         "split": case.split_tag,
+        "trim": case.trim,
         "answer": answer,
     }
     return sums, kept

@@ -19,6 +19,8 @@ frame                     one for a federation: the declared one, or the first t
 groups                    sums of at least 10 groups of rows leave if every group keeps the rules on rows, tensor and
                           cells as if it were a block; rows are split once: into as many groups as the first time, by
                           the same secret, which stays here
+trim                      rows far out are left out before anything is summed, or never: the limit is the site's own,
+                          and stays the same in the same frame
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 ========================  =============================================================================================
 
@@ -145,6 +147,12 @@ def frame_or_none(case: Case) -> None:
         one_frame(case)
 
 
+def one_trim(case: Case) -> None:
+    """Refuse rows that were trimmed otherwise before: the difference is the few rows between."""
+    if {entry.trim for entry in case.answered_for_block} - {case.trim}:
+        raise Refused(Refusal.TRIM)
+
+
 def no_filling(case: Case) -> None:
     """Refuse to fill gaps: what is observed where would leave with the sums."""
     if getattr(case.question, "given", None) is not None:
@@ -221,7 +229,7 @@ def group_by_group(case: Case) -> None:
             raise
 
 
-COMMON: tuple[Check, ...] = (no_filling, enough_rows)
+COMMON: tuple[Check, ...] = (no_filling, one_trim, enough_rows)
 
 KINDS: dict[type[Any], tuple[Check, ...]] = {
     PairQuestion: (*COMMON, one_frame, known_grid, pairs_of_levels, honest_pair_map),

@@ -16,6 +16,7 @@ from fedrcd.federation.refusals import Refused
 from fedrcd.federation.rules import Case, Rules
 from fedrcd.federation.site_log import ANSWERED, Entry
 from fedrcd.federation.site_service import declared_frame
+from fedrcd.federation.trimming import trim_tag
 from fedrcd.federation.words import describe
 from fedrcd.methods.bootstrap import ask_groups, one_round
 from fedrcd.methods.checks import ask_residuals
@@ -64,6 +65,7 @@ class Rehearsal:
     setting: Setting
     rules: Rules
     history: list[Entry]
+    trim: str = ""
     releases: list[Release] = field(default_factory=list)
     refusals: list[Refused] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
@@ -125,6 +127,7 @@ class Rehearsal:
             block=site.block,
             split=site.split,
             split_tag=splits[-1] if splits else "",
+            trim=self.trim,
         )
 
 
@@ -137,6 +140,7 @@ def rehearse(
     check: bool = False,
     rules: Rules = Rules(),  # noqa: B008 - frozen
     history: Sequence[Entry] = (),
+    trim: float | None = None,
 ) -> Preview:
     """What a method would ask this site, and what the site would refuse of it.
 
@@ -154,9 +158,10 @@ def rehearse(
         Ask for sums of so many groups of rows.
     check : bool
         Ask for residuals at the end.
-    rules, history
+    rules, history, trim
         Of this site.
     """
+    trimmed = trim_tag(blocks[0].columns, federation, trim)
     if groups and groups < LEAST_GROUPS:
         raise ConfigError(f"groups must be at least {LEAST_GROUPS}, got {groups}")
     name = choose_method(federation, method, groups=groups or 1).method
@@ -174,7 +179,7 @@ def rehearse(
         TableSite(block.site, block.rows, block.columns, block.block, ids=block.ids, grouping=grouping)
         for block in blocks
     ]
-    rehearsal = Rehearsal(sites, setting, rules, list(history))
+    rehearsal = Rehearsal(sites, setting, rules, list(history), trimmed)
     whole = _converse(rehearsal, name, groups, check=check)
     codes = [refused.code for refused in rehearsal.refusals]
     other = choose_method(federation, method, groups=groups or 1, refused=codes).method

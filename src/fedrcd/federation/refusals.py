@@ -31,6 +31,7 @@ class Refusal(StrEnum):
     GROUPS = "groups"
     SPLIT = "split"
     SECRET = "secret"
+    TRIM = "trim"
     APPROVAL = "approval"
     WAITING = "waiting"
     DATA = "data"
@@ -60,6 +61,8 @@ WORDS = {
     "there tells; a site that has lost its secret, or has new rows without identifiers, cannot split as it did",
     Refusal.SECRET: "it shares rows with other sites and has no secret in common with them to split these rows by; "
     "see `fedrcd site serve --group-secret`",
+    Refusal.TRIM: "it has summed these rows with another --trim, or in another frame, and the rows between would show: "
+    "serve with the one of before, which `site log` there tells; only rows of a new block may have another",
     Refusal.APPROVAL: "a person there refused to release the answer",
     Refusal.WAITING: "a person there has to approve the answer first",
     Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",

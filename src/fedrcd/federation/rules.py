@@ -49,7 +49,8 @@ class Case:
 
     `rows` are the complete rows of `block`, `columns` its columns; `frame` is the declared one, if it is declared;
     `history` is what the site logged about this federation. `version` tags the rows as they are; `split` gives the rows
-    of each of some number of groups, and `split_tag` tells one way to split from another.
+    of each of some number of groups, and `split_tag` tells one way to split from another. `trim` is empty, or
+    tells how rows far out were left out.
     """
 
     question: Question[Any]
@@ -64,6 +65,7 @@ class Case:
     version: str = ""
     split: Callable[[int], Sequence[IntVector]] | None = None
     split_tag: str = ""
+    trim: str = ""
 
     @property
     def p(self) -> int:

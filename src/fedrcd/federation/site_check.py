@@ -11,12 +11,16 @@ import numpy as np
 from fedrcd.data.federation import Federation
 from fedrcd.federation.guards import few_levels, small_cells, spent_numbers
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site_log import Entry
+from fedrcd.federation.site_log import ANSWERED, Entry
 from fedrcd.federation.site_service import SiteSettings, open_blocks, site_entry
+from fedrcd.federation.trimming import gross_errors, tagged_limit, trim_block, trim_tag
 from fedrcd.protocol.embedded import LocalBlock
 
 FAR = 5.0
 """Scales of the declared frame from which a mean looks like another unit; standard deviations by this factor."""
+
+SHOWN = 5
+"""Columns that are listed."""
 
 SOME_LEVELS = 10
 """Levels up to which a column is worth a warning."""
@@ -33,15 +37,39 @@ class Finding:
 def check_site(settings: SiteSettings, federation: Federation, history: Sequence[Entry] = ()) -> list[Finding]:
     """All findings on a site's table; raises as reading it does if it is not what the federation says."""
     entry = site_entry(federation, settings.name)
-    blocks = open_blocks(federation, settings.name, settings.data)
+    complete = open_blocks(federation, settings.name, settings.data)
     columns = f"{len(entry.columns)} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
     findings = [Finding("fine", f"{columns} as the federation says")]
-    for block in blocks:
+    for before in complete:
+        block = before if settings.trim is None else trim_block(before, federation, settings.trim)
+        findings += _on_trim(block, len(before.rows), settings.trim)
+        tag = trim_tag(block.columns, federation, settings.trim)
+        findings += _on_earlier_trims(block, tag, history)
         findings += _on_rows(block, settings.rules)
         findings += _on_levels(block, settings.rules)
         findings += _on_units(block, federation)
+        findings += _on_gross_errors(block)
         findings += _on_budget(block, settings.rules, history)
     return findings
+
+
+def _on_trim(block: LocalBlock, rows: int, trim: float | None) -> Iterator[Finding]:
+    if trim is not None:
+        lost = rows - len(block.rows)
+        text = f"block {block.block!r}: --trim {trim:g} leaves out {lost:,} of {rows:,} complete rows"
+        yield Finding("warning" if lost else "fine", text)
+
+
+def _on_earlier_trims(block: LocalBlock, tag: str, history: Sequence[Entry]) -> Iterator[Finding]:
+    used = {entry.trim for entry in history if entry.outcome == ANSWERED and entry.block == block.block}
+    for other in sorted(used - {tag}):
+        limit = tagged_limit(other)
+        how = f"{limit} in another frame" if limit == tagged_limit(tag) else limit
+        yield Finding(
+            "refusal",
+            f"block {block.block!r}: its rows were summed with {how} before; keep to that: only rows of a new block "
+            "may be trimmed otherwise",
+        )
 
 
 def _on_rows(block: LocalBlock, rules: Rules) -> Iterator[Finding]:
@@ -92,6 +120,17 @@ def _on_units(block: LocalBlock, federation: Federation) -> Iterator[Finding]:
             )
         elif np.abs(values - frame.centre).max() / frame.scale > 4 * FAR:
             yield Finding("warning", f"block {block.block!r}: column {name!r} has values far outside its frame")
+
+
+def _on_gross_errors(block: LocalBlock) -> Iterator[Finding]:
+    names = gross_errors(block)
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield Finding(
+            "warning",
+            f"block {block.block!r}: values in {', '.join(map(repr, names[:SHOWN]))}{more} stand far apart from all "
+            "others; if they are errors correct them, or leave their rows out by --trim 8, before the first answer",
+        )
 
 
 def _on_budget(block: LocalBlock, rules: Rules, history: Sequence[Entry]) -> Iterator[Finding]:

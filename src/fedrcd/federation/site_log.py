@@ -32,7 +32,8 @@ class Entry:
     of the moments behind a residual map, `sources` the variables regressed on, if any. `outcome` is "answered", or the
     code of a refusal, with `detail` for people at the site. `clips` says whether values were clipped on a grid, where
     the question leaves a choice; `groups` is the number of groups that rows were split into, if they were, and `split`
-    tells one way to split from another. `answer` is the digest of what left.
+    tells one way to split from another. `trim` is empty, or tells how rows far out were left out. `answer` is the
+    digest of what left.
     """
 
     time: str
@@ -53,6 +54,7 @@ class Entry:
     sources: tuple[int, ...] | None = None
     groups: int = 0
     split: str = ""
+    trim: str = ""
     answer: str = ""
     detail: str = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
 import traceback
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.rules import Case, Rules
 from fedrcd.federation.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site_log import ANSWERED, Entry, SiteLog, now
+from fedrcd.federation.trimming import trim_block, trim_tag
 from fedrcd.federation.words import describe
 from fedrcd.protocol.embedded import LocalBlock, complete_rows
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
@@ -63,6 +65,8 @@ class SiteSettings:
     group_secret : str
         Path of a secret by which rows are split into groups, for sites that hold columns of the same rows: they must
         have the same. Others use one of their own.
+    trim : float, optional
+        Leave out rows with a value more than this many scales of the declared frame from its centre.
     """
 
     name: str
@@ -73,8 +77,11 @@ class SiteSettings:
     deadline: float = 300.0
     rules: Rules = field(default_factory=Rules)
     group_secret: str = ""
+    trim: float | None = None
 
     def __post_init__(self) -> None:
+        if self.trim is not None and not 0 < self.trim < math.inf:
+            raise ConfigError(f"trim must be a number above 0, got {self.trim!r}")
         if not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, got {self.deadline!r}")
         for one in fields(Rules):
@@ -151,7 +158,7 @@ class SiteService:
         in_order = tuple(site.name for site in federation.sites if site.name in cohort)
         if request.cohort != in_order or self.settings.name not in in_order:
             raise Refused(Refusal.MESSAGE)
-        blocks = open_blocks(federation, self.settings.name, self.settings.data)
+        blocks = open_blocks(federation, self.settings.name, self.settings.data, self.settings.trim)
         version = self._version(blocks)
         with self.log.locked():
             history = self.log.entries()
@@ -192,6 +199,7 @@ class SiteService:
             version=version,
             split=site.split,
             split_tag=split_tag,
+            trim=trim_tag(block.columns, agreement.federation, self.settings.trim),
         )
         sums, kept = answer_block(case, site, layout)
         return sums, self._entry(request, ANSWERED, **kept)
@@ -289,12 +297,17 @@ def site_entry(federation: Federation, name: str) -> SiteEntry:
     return federation.sites[names.index(name)]
 
 
-def open_blocks(federation: Federation, name: str, data: str | os.PathLike[str]) -> list[LocalBlock]:
-    """The complete rows of a site's table, block by block."""
+def open_blocks(
+    federation: Federation, name: str, data: str | os.PathLike[str], trim: float | None = None
+) -> list[LocalBlock]:
+    """The complete rows of a site's table, block by block; without those beyond `trim` scales of the declared frame."""
     tables = site_tables(federation, site_entry(federation, name), data)
     opened = [one for table in tables for one in open_tables(table, os.path.basename(data), gaps=True)]
     blocks = [
         LocalBlock(one.site, one.block, one.names, one.values, one.ids, identified=one.ids is not None)
         for one in opened
     ]
-    return [complete_rows(block) for block in blocks]
+    complete = [complete_rows(block) for block in blocks]
+    if trim is None:
+        return complete
+    return [trim_block(block, federation, trim) for block in complete]

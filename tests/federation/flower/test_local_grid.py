@@ -1,12 +1,16 @@
 """The same ServerApp and ClientApp over a Grid in this process: every method, bit for bit, and many sites."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from fedrcd.data.federation import BlockEntry
+from fedrcd.data.read import write_table
+from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.deployed import Patience, SiteLost
 from fedrcd.federation.flower import client
@@ -21,7 +25,7 @@ from fedrcd.federation.refusals import Refusal
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.wire import Packet
-from tests.federation.sites import NAMES, horizontal, scattered
+from tests.federation.sites import NAMES, OnDisk, horizontal, scattered
 
 FEDERATED = [name for name, card in METHODS.items() if not card.one_table]
 
@@ -67,6 +71,30 @@ def test_shared_rows_and_several_blocks_give_the_result_of_one_process(tmp_path,
     disk = scattered(tmp_path)
     outcome = conduct(disk.plan(method, arithmetic=arithmetic), LocalGrid(disk.settings_files()))
     assert same(outcome.estimate, reference(disk, method, arithmetic)[0])
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "float"])
+@pytest.mark.parametrize("method", ["fedrcd-s", "fedrcd-x", "fed-direct"])
+def test_sites_that_trim_give_the_result_of_the_rows_they_keep(tmp_path, method, arithmetic):
+    disk = horizontal(tmp_path, p=4, rows=(300, 310, 2100))
+    names = disk.federation.variables
+    frame = [disk.federation.frame[name] for name in names]
+    centre, scale = (np.array([getattr(one, key) for one in frame]) for key in ("centre", "scale"))
+    kept = {}
+    for number, site in enumerate(NAMES):
+        rows = disk.in_process_rows(site)
+        rows[number::50, number] *= 1e4  # decimal points
+        write_table(disk.data(site), Table(rows, names, site))
+        kept[site] = rows[(np.abs((rows - centre) / scale) <= 8).all(axis=1)]
+    sizes = tuple(BlockEntry(site, len(rows)) for site, rows in kept.items())
+    trimmed = OnDisk(
+        tmp_path / "kept",
+        replace(disk.federation, blocks=sizes),
+        {site: (rows, names) for site, rows in kept.items()},
+    )
+    outcome = conduct(disk.plan(method, arithmetic=arithmetic), LocalGrid(disk.settings_files(trim=8.0)))
+    assert outcome.estimate.marginals.rows == sum(map(len, kept.values())) < 2710
+    assert same(outcome.estimate, reference(trimmed, method, arithmetic)[0])
 
 
 def test_a_thousand_sites_give_the_result_of_one_process(tmp_path):
