@@ -95,3 +95,10 @@ def test_rare_values_are_not_called_gross_errors(simulated):
     with warnings.catch_warnings():
         warnings.simplefilter("error", OutlierWarning)
         fedrcd.discover(X)
+
+
+def test_whether_sites_differ_is_judged_before_rows_are_lost_for_it():
+    rows = np.random.default_rng(0).laplace(size=(1000, 3))
+    found = fedrcd.discover([rows[:500], 50 * rows[500:] + 1000], "fedrcd-s", within="auto", trim=20)
+    assert "within='standardise'" in found.chosen
+    assert found.rows == 1000

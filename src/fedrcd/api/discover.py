@@ -370,7 +370,8 @@ def _embed(
     """A transport over the blocks, and why it scales within sites as it does, if that was left open."""
     if within != "auto":
         return embed_blocks(blocks, variables, within=within, **settings), ""  # type: ignore[arg-type]
-    first = embed_blocks(blocks, variables, **settings)
+    # Sites that differ must not lose their rows for it before anybody has looked.
+    first = embed_blocks(blocks, variables, trim_within="standardise", **settings)
     choice = choose_within(first)
     transport = embed_blocks(blocks, variables, within=choice.within, **settings)
     reason = f"within={choice.within!r} because {choice.reason}"

@@ -70,6 +70,7 @@ def embed_blocks(
     variables: tuple[str, ...],
     *,
     trim: float | None = None,
+    trim_within: Within | None = None,
     within: Within = "none",
     missing: Missing = "complete",
     frame: Frame | None = None,
@@ -87,6 +88,8 @@ def embed_blocks(
     trim : float, optional
         Leave out rows with a value more than this many robust scales from its variable's median; of the site's own
         median or scale, where sites express their rows by their own.
+    trim_within : {"none", "centre", "standardise"}, optional
+        The units in which rows are measured for `trim`; those of `within` by default.
     within : {"none", "centre", "standardise"}
         Whether every site expresses its rows by its own means, or means and standard deviations, before summing.
     missing : {"complete", "expected", "available"}
@@ -102,7 +105,7 @@ def embed_blocks(
         blocks = [complete_rows(block) for block in blocks]
     held = [[variables.index(name) for name in block.columns] for block in blocks]
     if trim is not None:
-        blocks = _trimmed(blocks, held, trim, within)
+        blocks = _trimmed(blocks, held, trim, trim_within or within)
     own = [own_frame(block.rows, within) for block in blocks]
     sites = [
         TableSite(block.site, block.rows, block.columns, block.block, frame, gaps=missing != "complete", ids=block.ids)
