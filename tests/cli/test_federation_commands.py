@@ -195,6 +195,8 @@ def test_a_run_needs_a_coordinator(disk):
 def test_a_run_that_cannot_work_is_refused_before_it_starts(disk):
     with pytest.raises(ConfigError, match="over sites fed-direct"):
         call("coordinator", "run", "--federation", disk.file, "--out", "result", "--method", "direct-lingam")
+    with pytest.raises(ConfigError, match="auto has no option 'refine'"):
+        call("coordinator", "run", "--federation", disk.file, "--out", "result", "--option", "refine=none")
 
 
 def test_status_and_dry_run_of_a_coordinator_that_stopped(disk):

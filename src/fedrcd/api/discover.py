@@ -21,8 +21,8 @@ from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge import Knowledge
-from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
-from fedrcd.methods.registry import COMMON_OPTIONS, Card, build, find
+from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose, require_options
+from fedrcd.methods.registry import Card, build, find
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
@@ -450,11 +450,4 @@ def _require_settings(method: object, options: dict[str, Any], **settings: Any) 
         raise ConfigError(f"trim must be a number above 0, got {trim!r}")
     if not isinstance(settings["stack"], bool):
         raise ConfigError(f"stack must be True or False, got {settings['stack']!r}")
-    if method != AUTO:
-        build(method, **options)
-        return
-    for option in options:
-        if option not in COMMON_OPTIONS:
-            common = ", ".join(COMMON_OPTIONS)
-            raise ConfigError(f"auto has no option {option!r}; its options: {common}; name a method to set others")
-    build("fedrcd-s", **options)
+    require_options(method, options)

@@ -109,11 +109,14 @@ def run(
     from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, planned, run_command
     from fedrcd.federation.flower.processes import require_flower
     from fedrcd.federation.plan import RunPlan, Status
+    from fedrcd.methods.auto import require_options
 
     require_flower()
     require_level(level)
     if keep is not None and (bootstrap is None or not 0 < keep <= 1):
         raise ConfigError("--keep must be a share of the replicates of a --bootstrap, above 0 and at most 1")
+    options = {"weights": weights, "penalty": penalty, **parse_options(option or [])}
+    require_options(method, options)
     described = read_federation(federation)
     require_coverage(described, method)
     coordinator = Coordinator.read(state)
@@ -122,7 +125,7 @@ def run(
         federation=str(federation.resolve()),
         folder=str(out.resolve()),
         method=method,
-        options={"weights": weights, "penalty": penalty, **parse_options(option or [])},
+        options=options,
         arithmetic=arithmetic,
         allow_missing=allow_missing,
         by_key=not coordinator.insecure,
