@@ -12,7 +12,7 @@ from fedrcd.errors import ConfigError, FileError
 from fedrcd.experiments.cells import Cell, Scale
 from fedrcd.experiments.ratios import ratios
 from fedrcd.experiments.runner import run_cells
-from fedrcd.experiments.store import Store, record
+from fedrcd.experiments.store import Store, elsewhere, record
 
 SCALE = Scale(seeds=3)
 KILLED_AT_HALF = """
@@ -81,7 +81,7 @@ def test_finished_results_are_not_measured_again(tmp_path):
 
 def test_cells_of_other_experiments_are_taken_over(tmp_path):
     finished(tmp_path, some_cells(3), name="other")
-    outcome = run_cells(some_cells(2), Store(tmp_path, "small"), SCALE)
+    outcome = run_cells(some_cells(2), Store(tmp_path, "small"), SCALE, others=[Store(tmp_path, "other")])
     assert (outcome.taken_over, outcome.measured) == (2, 0)
     alone = finished(tmp_path / "alone", some_cells(2))
     assert (tmp_path / "small.parquet").read_bytes() == alone.results.read_bytes()
@@ -93,9 +93,38 @@ def test_cells_of_unfinished_runs_are_taken_over_and_their_journal_is_left_alone
     running.add(record(cells[0], cells[0].measure(), seconds=0.1))
     with running.journal.open("a") as file:
         file.write("half a li")
-    outcome = run_cells(cells[:1], Store(tmp_path, "small"), SCALE)
+    outcome = run_cells(cells[:1], Store(tmp_path, "small"), SCALE, others=[running])
     assert (outcome.taken_over, outcome.measured) == (1, 0)
     assert running.journal.read_text().endswith("half a li")
+
+
+@pytest.mark.parametrize("which", ["results", "times", "journal"])
+def test_an_unreadable_file_of_another_experiment_is_skipped_with_a_line(tmp_path, which):
+    spoiled, good = finished(tmp_path, some_cells(2), name="spoiled"), finished(tmp_path, some_cells(1), name="good")
+    getattr(spoiled, which).write_bytes(b"something else\n")
+    said = []
+    found = elsewhere([spoiled, good], some_cells(2), said.append)
+    assert len(said) == 1
+    assert f"skipped: {getattr(spoiled, which)} is damaged" in said[0]
+    assert len(found) == (2 if which == "journal" else 1)
+
+
+def test_a_journal_line_without_rows_is_refused(tmp_path):
+    store, cells = Store(tmp_path, "small"), some_cells(2)
+    store.begin(cells, SCALE)
+    with store.journal.open("a") as file:
+        file.write(json.dumps({"cell": cells[0].key}) + "\n")
+    with pytest.raises(FileError, match="damaged"):
+        store.open(cells, SCALE)
+
+
+def test_a_fresh_run_that_cannot_start_forgets_nothing(tmp_path):
+    cells, store = some_cells(2), finished(tmp_path, some_cells(2))
+    store.begin(cells, SCALE)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with store.claimed(), pytest.raises(ConfigError, match="another run of small is under way"):
+        run_cells(cells, Store(tmp_path, "small"), SCALE, fresh=True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
@@ -119,7 +148,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path):
 
 def test_other_settings_are_refused_with_a_way_out(tmp_path):
     store = finished(tmp_path, some_cells(2))
-    with pytest.raises(ConfigError, match=r"other settings .*--results.*--fresh"):
+    with pytest.raises(ConfigError, match=r"other settings .*--results.*`fedrcd experiment run small --fresh`"):
         store.open(some_cells(2, rows=401), SCALE)
     unfinished = Store(tmp_path, "begun")
     unfinished.begin(some_cells(2), SCALE)
@@ -132,7 +161,7 @@ def test_other_settings_are_refused_with_a_way_out(tmp_path):
 def test_damaged_results_are_refused_with_a_way_out(tmp_path, spoil, which):
     store = finished(tmp_path, some_cells(2))
     getattr(store, which).write_bytes(spoil)
-    with pytest.raises(FileError, match=r"damaged.*--fresh"):
+    with pytest.raises(FileError, match=r"damaged.*`fedrcd experiment run small --fresh`"):
         store.open(some_cells(2), SCALE)
     with pytest.raises(FileError, match="damaged"):
         store.frame()

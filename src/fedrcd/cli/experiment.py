@@ -71,21 +71,30 @@ def run(
     """Run experiments, or go on with what was interrupted; finished cells are never lost."""
     from fedrcd.experiments.runner import run_cells
     from fedrcd.experiments.store import Store
+    from fedrcd.experiments.studies import EXPERIMENTS
 
     if processes is not None and processes < 1:
         raise ConfigError(f"processes must be at least 1, got {processes}")
     scale, folder = _scale(full=full, seeds=seeds), _folder(results, full=full)
     for one in _chosen(names):
         store = Store(folder, one.name)
-        if fresh:
-            store.clear()
+        others = [Store(folder, name) for name in EXPERIMENTS if name != one.name]
         with patience(f"{one.name}: starting") as sign:
 
             def say(progress: Progress, name: str = one.name) -> None:
                 sign.say(f"{name}: {progress.done} of {progress.total} cells, {_left(progress)}")
 
             try:
-                outcome = run_cells(list(one.cells(scale)), store, scale, processes=processes, progress=say)
+                outcome = run_cells(
+                    list(one.cells(scale)),
+                    store,
+                    scale,
+                    others=others,
+                    fresh=fresh,
+                    processes=processes,
+                    progress=say,
+                    warn=_warn,
+                )
             except KeyboardInterrupt:
                 print("finished cells are kept; run the same command again to go on", file=sys.stderr)
                 raise
@@ -174,6 +183,10 @@ def _left(progress: Progress) -> str:
         return "no estimate yet"
     minutes, seconds = divmod(round(progress.remaining), 60)
     return f"about {minutes} min left" if minutes else f"about {seconds} s left"
+
+
+def _warn(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _tell(name: str, path: Path, outcome: Outcome) -> None:

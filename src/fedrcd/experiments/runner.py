@@ -48,8 +48,11 @@ def run_cells(
     store: Store,
     scale: Scale,
     *,
+    others: Sequence[Store] = (),
+    fresh: bool = False,
     processes: int | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
     """Measure all cells that are not done yet and write the results.
 
@@ -61,24 +64,32 @@ def run_cells(
         Where results go, and where those of an earlier run are.
     scale : Scale
         For the record.
+    others : sequence of Store
+        Other experiments, whose cells are taken over where they are the same.
+    fresh : bool
+        Forget earlier results first; nothing is forgotten if the run cannot start.
     processes : int, optional
         All processors by default.
     progress : callable
         Called at the start and whenever a cell is done.
+    warn : callable
+        Called with a line about each file of another experiment that cannot be read.
     """
-    done = store.open(cells, scale)
+    done = {} if fresh else store.open(cells, scale)
     outcome = Outcome(found=len(done))
     missing = [cell for cell in cells if cell.key not in done]
     if missing:
-        others = elsewhere(store.folder, store.name, missing)
-        outcome.taken_over = len(others)
-        done |= others
+        taken_over = elsewhere(others, missing, warn)
+        outcome.taken_over = len(taken_over)
+        done |= taken_over
     todo = [cell for cell in missing if cell.key not in done]
     for cell in todo:
         if not cell.is_possible:
             outcome.left_out[cell.needs] = outcome.left_out.get(cell.needs, 0) + 1
     todo = [cell for cell in todo if cell.is_possible]
     outcome.measured = len(todo)
+    if fresh:
+        store.clear()
     if todo:
         store.begin(cells, scale)
         with store.claimed():

@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 try:
     import fcntl
@@ -159,15 +159,16 @@ class Store:
         self.journal.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Forget everything."""
-        for path in (self.results, self.times, self.journal):
-            path.unlink(missing_ok=True)
+        """Forget everything, unless another run is at it."""
+        with self.claimed() if self.journal.exists() else nullcontext():
+            for path in (self.results, self.times, self.journal):
+                path.unlink(missing_ok=True)
 
     def forget(self, method: str) -> int:
         """Drop the finished cells of a method, so that the next run measures them anew; how many there were."""
         if self.journal.exists():
             raise ConfigError(
-                f"{self.name} is not finished in {self.folder}; run it to the end first, or start over with --fresh"
+                f"{self.name} is not finished in {self.folder}; run it to the end first, or {_start_over(self.name)}"
             )
         header, (results, times) = _file_header(self.results), self._tables()
         if "method" not in results.column_names:
@@ -205,7 +206,7 @@ class Store:
         if found["fingerprint"] != wanted["fingerprint"]:
             raise ConfigError(
                 f"{path} was made with other settings ({found['scale']}) than those wanted ({wanted['scale']}); "
-                "choose another folder with --results, or start over with --fresh"
+                f"choose another folder with --results, or {_start_over(self.name)}"
             )
 
     def read_finished(self, cells: Sequence[Cell]) -> dict[str, Record]:
@@ -227,19 +228,25 @@ class Store:
     def _tables(self) -> tuple[Any, Any]:
         """Results and times, row by row."""
         results, times = _read(self.results), _read(self.times)
-        alike = len(results) == len(times) and _file_header(self.results) == _file_header(self.times)
+        header, named = _file_header(self.results), {"cell", "task", *provenance()}
+        if len(results) and not named <= set(results.column_names):
+            raise _corrupt(self.results, f"it lacks a column of {', '.join(sorted(named))}")
+        alike = len(results) == len(times) and header == _file_header(self.times)
         if not alike or any(not name.endswith(SECONDS) for name in times.column_names):
             raise _corrupt(self.times, "it does not belong to the results beside it")
         return results, times
 
     def read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
         """Header and records of the journal, but for a torn last line."""
-        text = self.journal.read_bytes()
         try:
+            text = self.journal.read_bytes()
             header, *lines = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
-            records = {line["cell"]: cast("Record", line) for line in lines}
+            records = {
+                line["cell"]: Record(cell=line["cell"], rows=line["rows"], times=line["times"], made=line["made"])
+                for line in lines
+            }
             _ = header["fingerprint"], header["scale"]
-        except (ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError):
             raise _corrupt(self.journal, "a line of it cannot be read") from None
         return header, records
 
@@ -250,18 +257,24 @@ class Store:
             file.truncate(text.rfind(b"\n") + 1)
 
 
-def elsewhere(folder: Path, name: str, cells: Sequence[Cell]) -> dict[str, Record]:
-    """Cells that other experiments in a folder have finished, even in unfinished runs: experiments share data sets."""
+def elsewhere(others: Iterable[Store], cells: Sequence[Cell], warn: Callable[[str], None]) -> dict[str, Record]:
+    """Cells that other experiments have finished, even in unfinished runs: experiments share data sets.
+
+    A file that cannot be read is skipped, and `warn` gets a line about it.
+    """
     wanted = {cell.key for cell in cells}
     found: dict[str, Record] = {}
-    for path in sorted(folder.glob("*.unfinished.jsonl")):
-        other = Store(folder, path.name.removesuffix(".unfinished.jsonl"))
-        if other.name != name:
-            found |= {key: one for key, one in other.read_journal()[1].items() if key in wanted}
-    for path in sorted(folder.glob("*.parquet")):
-        other = Store(folder, path.name.removesuffix(".parquet"))
-        if other.name != name and not other.name.endswith(f".{SECONDS}"):
-            found |= other.read_finished(cells)
+    for other in others:
+        try:
+            if other.journal.exists():
+                found |= {key: one for key, one in other.read_journal()[1].items() if key in wanted}
+        except FileError as problem:
+            warn(f"skipped: {problem}")
+        try:
+            if other.results.exists():
+                found |= other.read_finished(cells)
+        except FileError as problem:
+            warn(f"skipped: {problem}")
     return found
 
 
@@ -296,7 +309,12 @@ def _read(path: Path) -> Any:
 
 
 def _corrupt(path: Path, why: str) -> FileError:
-    return FileError(f"{path} is damaged: {why}; restore it, or start over with --fresh")
+    name = path.name.partition(".")[0]
+    return FileError(f"{path} is damaged: {why}; restore it, or {_start_over(name)}")
+
+
+def _start_over(name: str) -> str:
+    return f"start over with `fedrcd experiment run {name} --fresh`"
 
 
 def _write(path: Path, rows: Sequence[Row], header: Mapping[str, Any]) -> None:

@@ -1,0 +1,85 @@
+"""Several experiments in one folder, as a user types it; small ones stand in for ours."""
+
+import sys
+
+import pytest
+
+from fedrcd.cli.main import main
+from fedrcd.experiments import results_page, studies
+from fedrcd.experiments.experiment import Experiment
+from fedrcd.experiments.store import Store
+from tests.experiments.test_store import some_cells
+
+SIZES = {"small": 2, "larger": 3}
+
+
+def text(frame):
+    yield f"seeds {sorted(set(frame['seed']))}"
+
+
+@pytest.fixture(autouse=True)
+def small_experiments(monkeypatch):
+    """Two experiments; all cells of the first are cells of the second."""
+    known = {
+        name: Experiment(name=name, title=name, cells=lambda _, size=size: some_cells(size), text=text)
+        for name, size in SIZES.items()
+    }
+    for module in (studies, results_page):
+        monkeypatch.setattr(module, "EXPERIMENTS", known)
+
+
+@pytest.fixture
+def fedrcd(monkeypatch, capsys, tmp_path):
+    """Run a command on the folder: the exit code, and what it said on stdout and stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fedrcd", "experiment", *arguments, "--results", str(tmp_path)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code or 0, *capsys.readouterr()
+
+    return run
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_files_of_no_experiment_are_not_looked_at(fedrcd, tmp_path):
+    (tmp_path / "mine.parquet").write_text("not ours")
+    (tmp_path / "mine.unfinished.jsonl").write_text("not ours")
+    code, out, err = fedrcd("run", "small")
+    assert code == 0
+    assert "mine" not in err
+    assert "2 cells measured" in out
+
+
+def test_a_damaged_experiment_stops_no_other_and_the_line_says_how_to_mend_it(fedrcd, tmp_path):
+    fedrcd("run", "small", "larger")
+    (tmp_path / "larger.parquet").write_text("spoiled")
+    Store(tmp_path, "small").clear()
+    code, out, err = fedrcd("run", "small")
+    assert code == 0
+    assert "2 cells measured" in out
+    (line,) = [line for line in err.splitlines() if line.startswith("skipped: ")]
+    assert "larger.parquet is damaged" in line
+    assert "`fedrcd experiment run larger --fresh`" in line
+    assert fedrcd("run", "larger", "--fresh")[0] == 0
+    assert fedrcd("show", "larger")[0] == 0
+
+
+@pytest.mark.parametrize("command", [("show", "small"), ("report",)])
+def test_commands_that_cannot_start_over_name_the_one_that_can(fedrcd, tmp_path, command):
+    fedrcd("run", "small")
+    (tmp_path / "small.parquet").write_text("spoiled")
+    code, _, err = fedrcd(*command)
+    assert code == 4
+    assert err.splitlines()[-1].endswith("or start over with `fedrcd experiment run small --fresh`")
+
+
+@pytest.mark.parametrize("mistake", [("--processes", "0"), ("--seeds", "0"), ("larger", "smal")])
+def test_a_mistake_beside_fresh_costs_no_results(fedrcd, tmp_path, mistake):
+    fedrcd("run", "small")
+    before = contents(tmp_path)
+    assert fedrcd("run", "small", "--fresh", *mistake)[0] == 2
+    assert contents(tmp_path) == before
