@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from fedrcd.cli.main import main
-from fedrcd.experiments import results_page, studies
+from fedrcd.experiments import results_page, runner, studies
+from fedrcd.experiments.cells import QUICK
 from fedrcd.experiments.experiment import Experiment
 from fedrcd.experiments.store import Store
 from tests.experiments.test_store import some_cells
@@ -83,3 +84,29 @@ def test_a_mistake_beside_fresh_costs_no_results(fedrcd, tmp_path, mistake):
     before = contents(tmp_path)
     assert fedrcd("run", "small", "--fresh", *mistake)[0] == 2
     assert contents(tmp_path) == before
+
+
+def test_a_fresh_run_takes_nothing_over_from_earlier_results(fedrcd):
+    fedrcd("run", "small", "larger")
+    assert "larger: 3 cells measured; results" in fedrcd("run", "larger", "--fresh")[1]
+
+
+def test_experiments_of_one_fresh_command_share_what_it_measures(fedrcd):
+    fedrcd("run", "small", "larger")
+    _, out, _ = fedrcd("run", "small", "larger", "--fresh")
+    assert "small: 2 cells measured; results" in out
+    assert "larger: 1 cells measured, 2 taken over from other experiments" in out
+
+
+def test_going_on_with_a_fresh_run_takes_nothing_over_either(fedrcd, tmp_path):
+    fedrcd("run", "larger")
+    Store(tmp_path, "small").begin(some_cells(2), QUICK, fresh=True)
+    assert "small: 2 cells measured; results" in fedrcd("run", "small")[1]
+
+
+def test_an_interrupted_fresh_run_says_how_to_go_on(fedrcd, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_cells", interrupted)
+    assert "finished cells are kept; run small again without --fresh to go on" in fedrcd("run", "small", "--fresh")[2]

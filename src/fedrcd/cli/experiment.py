@@ -76,9 +76,13 @@ def run(
     if processes is not None and processes < 1:
         raise ConfigError(f"processes must be at least 1, got {processes}")
     scale, folder = _scale(full=full, seeds=seeds), _folder(results, full=full)
+    anew: list[Store] = []
     for one in _chosen(names):
         store = Store(folder, one.name)
         others = [Store(folder, name) for name in EXPERIMENTS if name != one.name]
+        if fresh or store.is_fresh:  # what was there before is of no use
+            others = list(anew)
+            anew.append(store)
         with patience(f"{one.name}: starting") as sign:
 
             def say(progress: Progress, name: str = one.name) -> None:
@@ -96,7 +100,8 @@ def run(
                     warn=_warn,
                 )
             except KeyboardInterrupt:
-                print("finished cells are kept; run the same command again to go on", file=sys.stderr)
+                again = f"run {one.name} again without --fresh" if fresh else "run the same command again"
+                print(f"finished cells are kept; {again} to go on", file=sys.stderr)
                 raise
         _tell(one.name, store.results, outcome)
 

@@ -91,7 +91,7 @@ def run_cells(
     if fresh:
         store.clear()
     if todo:
-        store.begin(cells, scale)
+        store.begin(cells, scale, fresh=fresh)
         with store.claimed():
             _measure(todo, store, done, processes or available_threads(), progress)
     if todo or outcome.taken_over or store.journal.exists() or not store.results.exists():

@@ -111,14 +111,20 @@ class Store:
             done |= records
         return done
 
-    def begin(self, cells: Sequence[Cell], scale: Scale) -> None:
-        """Start a journal, unless there is one."""
+    def begin(self, cells: Sequence[Cell], scale: Scale, *, fresh: bool = False) -> None:
+        """Start a journal, unless there is one; it remembers if everything is to be measured anew."""
         if not self.journal.exists():
+            header = {**_header(cells, scale), "fresh": fresh}
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                self.journal.write_text(json.dumps(_header(cells, scale)) + "\n", encoding="utf-8")
+                self.journal.write_text(json.dumps(header) + "\n", encoding="utf-8")
             except OSError as problem:
                 raise FileError(f"cannot write results to {self.folder}: {problem.strerror}") from None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether an unfinished run was to measure everything anew."""
+        return self.journal.exists() and bool(self.read_journal()[0]["fresh"])
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -245,7 +251,7 @@ class Store:
                 line["cell"]: Record(cell=line["cell"], rows=line["rows"], times=line["times"], made=line["made"])
                 for line in lines
             }
-            _ = header["fingerprint"], header["scale"]
+            _ = header["fingerprint"], header["scale"], header.setdefault("fresh", False)
         except (OSError, ValueError, KeyError, TypeError):
             raise _corrupt(self.journal, "a line of it cannot be read") from None
         return header, records
