@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import pandas as pd
 import pytest
 
 from tests.cli.test_commands import fedrcd, last_line
@@ -71,12 +72,38 @@ def test_a_method_that_has_changed_is_measured_anew_and_nothing_else(ran, tmp_pa
     assert "no experiment" in fedrcd("experiment", "forget", "fed-direct", "--results", folder).stdout
 
 
-def test_nothing_is_forgotten_while_a_run_is_unfinished(ran, tmp_path):
+def test_a_method_is_forgotten_with_its_variants_and_with_what_runs_its_parts(ran, tmp_path):
     folder = shutil.copytree(ran, tmp_path / "copy")
-    (folder / "ablation.unfinished.jsonl").touch()
+    done = fedrcd("experiment", "forget", "fedrcd-def", "--results", folder)
+    assert done.stdout == "ablation: 33 cells of fedrcd-def dropped; run it again to measure them\n"
+    frame = pd.read_parquet(folder / "ablation.parquet")
+    assert "drift" not in set(frame["task"])
+    assert not frame["method"].str.startswith("fedrcd-def").any()
+
+
+@pytest.mark.parametrize("name", ["ablation", "noise"])
+def test_nothing_is_forgotten_while_a_run_is_unfinished(ran, tmp_path, name):
+    folder = shutil.copytree(ran, tmp_path / "copy")
+    (folder / f"{name}.unfinished.jsonl").touch()
     done = fedrcd("experiment", "forget", "fedhc", "--results", folder)
     assert done.returncode == 2
+    assert f"or start over with `fedrcd experiment run {name} --fresh`" in last_line(done)
     assert "run it to the end first" in last_line(done)
+    assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
+
+
+def test_an_unfinished_run_without_the_method_is_no_reason_to_refuse(ran, tmp_path):
+    folder = shutil.copytree(ran, tmp_path / "copy")
+    (folder / "invariance.unfinished.jsonl").touch()
+    assert "11 cells" in fedrcd("experiment", "forget", "fedishc-tau4", "--results", folder).stdout
+
+
+def test_nothing_is_forgotten_beside_a_damaged_file(ran, tmp_path):
+    folder = shutil.copytree(ran, tmp_path / "copy")
+    (folder / "stratification.parquet").touch()
+    done = fedrcd("experiment", "forget", "fedhc", "--results", folder)
+    assert done.returncode == 4
+    assert "or start over with `fedrcd experiment run stratification --fresh`" in last_line(done)
     assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
 
 

@@ -4,6 +4,8 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -18,6 +20,7 @@ SCALE = Scale(seeds=3)
 KILLED_AT_HALF = """
 import os, signal, sys
 from pathlib import Path
+from unittest.mock import patch
 from tests.experiments.test_store import SCALE, some_cells
 from fedrcd.experiments.runner import run_cells
 from fedrcd.experiments.store import Store
@@ -189,6 +192,60 @@ def test_a_fresh_start_forgets_everything(tmp_path):
     store.clear()
     assert store.open(some_cells(5), SCALE) == {}
     assert list(tmp_path.iterdir()) == []
+
+
+def measured_with(**settings):
+    """A stand-in for tasks that measure methods."""
+    return [{"accuracy": float(len(settings))}]
+
+
+def cells_with_methods():
+    methods = ("fedishc", "fedishc[coefficient=corrected]", "fedishc-tau4", "fedrcd-x")
+    return [Cell(measured_with, {"method": method, "seed": 0}) for method in methods]
+
+
+def test_a_method_is_forgotten_with_its_variants(tmp_path):
+    store = finished(tmp_path, cells_with_methods())
+    assert store.forget("fedishc", {"measured_with"}) == 2
+    assert sorted(store.open(cells_with_methods(), SCALE)) == sorted(cell.key for cell in cells_with_methods()[2:])
+    assert store.forget("fedishc", {"measured_with"}) == 0
+
+
+def test_tasks_that_run_parts_of_a_method_are_forgotten_with_it(tmp_path):
+    store = finished(tmp_path, [*cells_with_methods(), *some_cells(2)])
+    assert store.forget("fedrcd-x", {"measured_with"}) == 1
+    assert store.forget("fedrcd-x", {"measured_with", "ratios"}) == 2
+    alone = finished(tmp_path, some_cells(2), name="alone")
+    assert alone.forget("fedrcd-x", {"ratios"}) == 2
+
+
+def die_after(self, target, replace=Path.replace):
+    """Stands for a kill right after a file took its place."""
+    replace(self, target)
+    raise KeyboardInterrupt
+
+
+def test_forgetting_that_is_killed_between_its_files_leaves_both_readable(tmp_path):
+    cells = cells_with_methods()
+    store = finished(tmp_path, cells)
+    times = store.times.read_bytes()
+    with patch.object(Path, "replace", die_after), pytest.raises(KeyboardInterrupt):
+        store.forget("fedrcd-x", ())
+    assert store.times.read_bytes() == times
+    assert sorted(store.open(cells, SCALE)) == sorted(cell.key for cell in cells[:-1])
+    assert store.forget("fedishc-tau4", ()) == 1
+    assert len(store.open(cells, SCALE)) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.parquet", "small.seconds.parquet"]
+
+
+def test_a_run_that_is_killed_between_its_files_goes_on(tmp_path):
+    with patch.object(Path, "replace", die_after), pytest.raises(KeyboardInterrupt):
+        finished(tmp_path, some_cells(2))
+    store = Store(tmp_path, "small")
+    outcome = run_cells(some_cells(2), store, SCALE)
+    assert (outcome.found, outcome.measured) == (2, 0)
+    assert list(store.frame()["seconds"]) == [0.5] * 6
+    assert not store.journal.exists()
 
 
 def test_cells_whose_package_is_missing_are_left_out_and_said_so(tmp_path):

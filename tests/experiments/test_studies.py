@@ -5,6 +5,7 @@ import pytest
 from fedrcd.errors import ConfigError
 from fedrcd.experiments.cells import FULL, QUICK, Scale, fingerprint
 from fedrcd.experiments.studies import EXPERIMENTS, find_experiment
+from fedrcd.methods.registry import METHODS
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -25,6 +26,28 @@ def test_experiments_share_the_papers_default_data_sets():
     ours = {cell.key for cell in EXPERIMENTS["stratification"].cells(QUICK)}
     for name in ("noise", "per-noise"):
         assert {cell.key for cell in EXPERIMENTS[name].cells(QUICK)} <= ours
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "tasks"),
+    [
+        ("ablation", "fedrcd-def", {"recover", "drift"}),
+        ("ablation", "fedrcd-s", set()),
+        ("coefficient", "fedishc", {"recover", "unguarded"}),
+        ("stratification", "fedhc", {"recover", "ladder"}),
+        ("stratification", "fedrcd-ni", {"recover", "ladder"}),
+        ("complexity", "fed-direct", {"recover", "cost"}),
+    ],
+)
+def test_experiments_know_which_tasks_depend_on_a_method(name, method, tasks):
+    assert EXPERIMENTS[name].tasks_with(method) == tasks
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_cells_that_name_no_method_say_whose_parts_they_run(name):
+    cells = [cell for cell in EXPERIMENTS[name].cells(QUICK) if "method" not in cell.settings]
+    assert all(set(cell.uses) <= set(METHODS) for cell in cells)
+    assert {cell.name for cell in cells if not cell.uses} <= {"ratios"}  # which runs no part of any
 
 
 def test_a_fingerprint_follows_the_cells_and_not_their_order():

@@ -129,10 +129,16 @@ def forget(
     from fedrcd.methods.registry import find
 
     name, folder = find(method).name, _folder(results, full=full)
-    stores = [store for one in EXPERIMENTS.values() if (store := Store(folder, one.name)).results.exists()]
+    tasks = {Store(folder, one.name): one.tasks_with(name) for one in EXPERIMENTS.values()}
+    for store, affected in tasks.items():
+        if affected:
+            store.require_finished()  # its journal would bring the cells back
+    stores = [store for store in tasks if store.results.exists()]
     if not stores:
         raise FileError(f"there are no finished results in {folder}; choose another folder with --results")
-    dropped = {store.name: store.forget(name) for store in stores}
+    for store in stores:
+        store.tables()  # all are readable, or none is changed
+    dropped = {store.name: store.forget(name, tasks[store]) for store in stores}
     for experiment_name, number in dropped.items():
         if number:
             print(f"{experiment_name}: {number} cells of {name} dropped; run it again to measure them")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
+from fedrcd.experiments.variants import Variant
+
 Value: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = dict[str, Value]
 Task: TypeAlias = Callable[..., Sequence[Row]]
@@ -20,11 +22,15 @@ Rows depend on settings only. What a rerun does not repeat, times, goes into col
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One measurement: what is measured, with which settings, and the package it needs beyond our own, if any."""
+    """One measurement: what is measured, with which settings, and the package it needs beyond our own, if any.
+
+    `uses` names methods that the task runs parts of, besides the one in its settings.
+    """
 
     task: Task
     settings: Mapping[str, Value]
     needs: str = ""
+    uses: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -40,6 +46,11 @@ class Cell:
     def is_possible(self) -> bool:
         """Whether the package it needs is installed."""
         return not self.needs or find_spec(self.needs) is not None
+
+    def depends_on(self, method: str) -> bool:
+        """Whether what is measured may change when a method does."""
+        named = self.settings.get("method")
+        return method in self.uses or (isinstance(named, str) and Variant.parse(named).method == method)
 
     def measure(self) -> list[Row]:
         """Do the work."""

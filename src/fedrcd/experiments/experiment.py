@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from fedrcd.experiments.cells import Cell, Scale
+from fedrcd.experiments.cells import QUICK, Cell, Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +61,7 @@ class Experiment:
     cells: Callable[[Scale], Iterable[Cell]]
     text: Callable[[pd.DataFrame], Iterator[str]]
     figures: Callable[[pd.DataFrame], Iterator[Figure]] = field(default=no_figures)
+
+    def tasks_with(self, method: str) -> set[str]:
+        """Names of the tasks that measure a method or run parts of it."""
+        return {cell.name for cell in self.cells(QUICK) if cell.depends_on(method)}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -29,11 +29,11 @@ except ImportError:  # not every system has it; runs are then not kept apart
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.experiments.cells import Cell, Row, Scale, fingerprint
+from fedrcd.experiments.variants import Variant
 
 SECONDS = "seconds"
 """Columns whose names end so are times."""
@@ -160,31 +160,50 @@ class Store:
             named = {"cell": cell.key, "task": cell.name}
             results += [{**named, **cell.settings, **row, **one["made"]} for row in one["rows"]]
             times += one["times"]
-        _write(self.results, results, header)
-        _write(self.times, times, header)
+        self._replace(_table(results), _table(times), header)
         self.journal.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Forget everything, unless another run is at it."""
         with self.claimed() if self.journal.exists() else nullcontext():
-            for path in (self.results, self.times, self.journal):
+            new = (_new(self.times), _new(self.results))
+            for path in (self.results, self.times, *new, self.journal):
                 path.unlink(missing_ok=True)
 
-    def forget(self, method: str) -> int:
-        """Drop the finished cells of a method, so that the next run measures them anew; how many there were."""
+    def forget(self, method: str, tasks: Collection[str]) -> int:
+        """Drop the finished cells that depend on a method, so that the next run measures them anew.
+
+        Parameters
+        ----------
+        method : str
+            Its variants are dropped too.
+        tasks : collection of str
+            Tasks that run parts of it; of these go the cells that name no method, too.
+
+        Returns
+        -------
+        int
+            How many cells there were.
+        """
+        results, times = self.tables()
+        if len(results) == 0:
+            return 0
+        names = results["method"].to_pylist() if "method" in results.column_names else [None] * len(results)
+        kept = [
+            task not in tasks if name is None else Variant.parse(name).method != method
+            for task, name in zip(results["task"].to_pylist(), names, strict=True)
+        ]
+        dropped = {key for key, keep in zip(results["cell"].to_pylist(), kept, strict=True) if not keep}
+        if dropped:
+            self._replace(results.filter(pa.array(kept)), times.filter(pa.array(kept)), _file_header(self.results))
+        return len(dropped)
+
+    def require_finished(self) -> None:
+        """Refuse a journal."""
         if self.journal.exists():
             raise ConfigError(
                 f"{self.name} is not finished in {self.folder}; run it to the end first, or {_start_over(self.name)}"
             )
-        header, (results, times) = _file_header(self.results), self._tables()
-        if "method" not in results.column_names:
-            return 0
-        kept = pc.fill_null(pc.not_equal(results["method"], method), fill_value=True)
-        dropped = pc.count_distinct(results.filter(pc.invert(kept))["cell"]).as_py()
-        if dropped:
-            _write_table(self.results, results.filter(kept), header)
-            _write_table(self.times, times.filter(kept), header)
-        return int(dropped)
 
     def frame(self) -> pd.DataFrame:
         """Finished results with their times, a row per measurement."""
@@ -194,7 +213,7 @@ class Store:
                 f"there are no finished results in {self.results}; "
                 f"run `fedrcd experiment run {self.name}`{unfinished} first"
             )
-        results, times = self._tables()
+        results, times = self.tables()
         frame: pd.DataFrame = results.to_pandas().join(times.to_pandas())
         return frame
 
@@ -218,7 +237,7 @@ class Store:
     def read_finished(self, cells: Sequence[Cell]) -> dict[str, Record]:
         """Records of the cells that the Parquet files hold, by key."""
         wanted = {cell.key: cell for cell in cells}
-        results, times = self._tables()
+        results, times = self.tables()
         records: dict[str, Record] = {}
         for row, time in zip(results.to_pylist(), times.to_pylist(), strict=True):
             key = row["cell"]
@@ -231,16 +250,32 @@ class Store:
             one["times"].append({name: value for name, value in time.items() if value is not None})
         return records
 
-    def _tables(self) -> tuple[Any, Any]:
-        """Results and times, row by row."""
-        results, times = _read(self.results), _read(self.times)
+    def tables(self) -> tuple[Any, Any]:
+        """Results and times, row by row; damaged ones are refused."""
+        times_path = _new(self.times) if self._is_half_replaced else self.times
+        results, times = _read(self.results), _read(times_path)
         header, named = _file_header(self.results), {"cell", "task", *provenance()}
         if len(results) and not named <= set(results.column_names):
             raise _corrupt(self.results, f"it lacks a column of {', '.join(sorted(named))}")
-        alike = len(results) == len(times) and header == _file_header(self.times)
+        alike = len(results) == len(times) and header == _file_header(times_path)
         if not alike or any(not name.endswith(SECONDS) for name in times.column_names):
             raise _corrupt(self.times, "it does not belong to the results beside it")
         return results, times
+
+    def _replace(self, results: Any, times: Any, header: Mapping[str, Any]) -> None:
+        """Write both files beside the old ones, then put them in their place, results first."""
+        try:
+            _write(_new(self.results), results, header)
+            _write(_new(self.times), times, header)
+            for path in (self.results, self.times):
+                _new(path).replace(path)
+        except OSError as problem:
+            raise FileError(f"cannot write results to {self.folder}: {problem.strerror}") from None
+
+    @property
+    def _is_half_replaced(self) -> bool:
+        """Whether a kill has left new results with old times; the new times are then there, and whole."""
+        return _new(self.times).exists() and not _new(self.results).exists()
 
     def read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
         """Header and records of the journal, but for a torn last line."""
@@ -323,19 +358,18 @@ def _start_over(name: str) -> str:
     return f"start over with `fedrcd experiment run {name} --fresh`"
 
 
-def _write(path: Path, rows: Sequence[Row], header: Mapping[str, Any]) -> None:
-    _write_table(path, pa.table({name: _column(rows, name) for name in _names(rows)}), header)
+def _new(path: Path) -> Path:
+    """Where a file is written before it takes its place: there is the old one or the new one, never half of it."""
+    return path.with_suffix(".writing")
 
 
-def _write_table(path: Path, table: Any, header: Mapping[str, Any]) -> None:
-    """Write in one step: the file is the old one or the new one, never half of it."""
+def _write(path: Path, table: Any, header: Mapping[str, Any]) -> None:
     table = table.replace_schema_metadata({"fedrcd": json.dumps(header)})
-    temporary = path.with_suffix(".writing")
-    try:
-        pq.write_table(table, temporary, compression="zstd", compression_level=12)
-        temporary.replace(path)
-    except OSError as problem:
-        raise FileError(f"cannot write {path}: {problem.strerror}") from None
+    pq.write_table(table, path, compression="zstd", compression_level=12)
+
+
+def _table(rows: Sequence[Row]) -> Any:
+    return pa.table({name: _column(rows, name) for name in _names(rows)})
 
 
 def _names(rows: Iterable[Row]) -> Iterator[str]:

@@ -40,7 +40,7 @@ def cells(scale: Scale) -> Iterator[Cell]:
     """The paper's methods on raw data, and Def's error by step."""
     settings = paper_settings(scale.seeds)
     yield from recovery_cells(settings, METHODS)
-    yield from (Cell(drift, asdict(setting)) for setting in settings)
+    yield from (Cell(drift, asdict(setting), uses=("fedrcd-def",)) for setting in settings)
 
 
 def text(frame: pd.DataFrame) -> Iterator[str]:

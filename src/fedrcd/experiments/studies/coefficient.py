@@ -33,7 +33,7 @@ def cells(scale: Scale) -> Iterator[Cell]:
     yield from recovery_cells(paper_settings(scale.seeds), METHODS, scalings=(0.0, 1.0))
     for setting in paper_settings(scale.seeds):
         for scaling in (0.0, 1.0):
-            yield Cell(unguarded, {**asdict(setting), "scaling": scaling})
+            yield Cell(unguarded, {**asdict(setting), "scaling": scaling}, uses=("fedishc",))
     repetitions = 1000 if scale.full else 300
     for rows in ROWS:
         for skewness in SKEWNESS:
