@@ -110,3 +110,29 @@ def test_an_interrupted_fresh_run_says_how_to_go_on(fedrcd, monkeypatch):
 
     monkeypatch.setattr(runner, "run_cells", interrupted)
     assert "finished cells are kept; run small again without --fresh to go on" in fedrcd("run", "small", "--fresh")[2]
+
+
+def test_all_shows_what_is_finished_and_says_what_is_not(fedrcd, tmp_path):
+    code, _, err = fedrcd("show", "all")
+    assert code == 4
+    assert "run `fedrcd experiment run all` first" in err
+    fedrcd("run", "larger")
+    code, out, err = fedrcd("show", "all")
+    assert code == 0
+    assert "seeds [0, 1, 2]" in out
+    assert "## small" not in out
+    assert "small is not shown: there are no finished results" in err
+    code, out, _ = fedrcd("show", "larger", "small")
+    assert code == 4
+    assert "## small" not in out
+
+
+@pytest.mark.parametrize("command", [("show", "larger"), ("report",)])
+def test_results_that_lack_cells_are_neither_shown_nor_reported(fedrcd, tmp_path, command):
+    fedrcd("run", "small", "larger")
+    assert Store(tmp_path, "larger").forget("any", {"ratios"}) == 3
+    code, _, err = fedrcd(*command)
+    assert code == 4
+    assert "3 cells are missing from" in err
+    assert err.endswith("run `fedrcd experiment run larger` again\n")
+    assert "larger is not shown: 3 cells are missing" in fedrcd("show", "all")[2]

@@ -248,6 +248,16 @@ def test_a_run_that_is_killed_between_its_files_goes_on(tmp_path):
     assert not store.journal.exists()
 
 
+def test_results_that_lack_cells_are_refused_until_they_are_measured(tmp_path):
+    store, cells = Store(tmp_path, "small"), cells_with_methods()
+    finished(tmp_path, cells)
+    store.forget("fedishc", ())
+    with pytest.raises(FileError, match=r"2 cells are missing .*run `fedrcd experiment run small` again"):
+        store.frame()
+    run_cells(cells, store, SCALE, processes=1)
+    assert len(store.frame()) == 4
+
+
 def test_cells_whose_package_is_missing_are_left_out_and_said_so(tmp_path):
     lame = Cell(ratios, {**some_cells(1)[0].settings, "seed": 99}, "no_such_package")
     store = Store(tmp_path, "small")

@@ -20,6 +20,9 @@ experiment = typer.Typer(
     name="experiment", help="The paper's tables and figures and the questions it leaves open.", no_args_is_help=True
 )
 
+ALL = "all"
+"""In place of the names of all experiments."""
+
 Names = Annotated[list[str], typer.Argument(help="Experiments, or all; `fedrcd experiment list` shows them.")]
 Full = Annotated[bool, typer.Option("--full", help="The paper's whole grid, 10 seeds.")]
 Results = Annotated[Path | None, typer.Option(help="Folder of the results; results/quick or results/full by default.")]
@@ -109,11 +112,22 @@ def run(
 @experiment.command()
 def show(names: Names, full: Full = False, results: Results = None) -> None:
     """Show what experiments found, as tables in Markdown."""
-    from fedrcd.experiments.results_page import section
+    from fedrcd.experiments.results_page import NOTHING_FINISHED, section
+    from fedrcd.experiments.store import Store
 
-    for one in _chosen(names):
+    folder, chosen = _folder(results, full=full), _chosen(names)
+    if ALL in names:
+        lacks = {one.name: Store(folder, one.name).lack() for one in chosen}
+        chosen = [one for one in chosen if not lacks[one.name]]
+        if not chosen:
+            raise FileError(NOTHING_FINISHED.format(folder=folder))
+        for name, lack in lacks.items():
+            if lack:
+                print(f"{name} is not shown: {lack}", file=sys.stderr)
+    for one in chosen:
+        lines = list(section(one, folder))
         print(f"## {one.name}: {one.title}\n")
-        for line in section(one, _folder(results, full=full)):
+        for line in lines:
             print(line)
 
 
@@ -173,7 +187,7 @@ def report(
 def _chosen(names: list[str]) -> list[Experiment]:
     from fedrcd.experiments.studies import EXPERIMENTS, find_experiment
 
-    return list(EXPERIMENTS.values()) if names == ["all"] else [find_experiment(name) for name in names]
+    return list(EXPERIMENTS.values()) if names == [ALL] else [find_experiment(name) for name in names]
 
 
 def _scale(*, full: bool, seeds: int | None) -> Scale:

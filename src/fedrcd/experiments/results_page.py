@@ -23,6 +23,8 @@ differences are paired. AncAcc is the share of true ancestral relations that an 
 two standard errors of zero is a tie.
 """
 
+NOTHING_FINISHED = "there are no finished results in {folder}; run `fedrcd experiment run all` first"
+
 
 def section(experiment: Experiment, folder: Path) -> Iterator[str]:
     """What an experiment found: how much was run, and its text."""
@@ -47,7 +49,7 @@ def page(folder: Path, out: Path, figures: Path | None) -> Iterator[str]:
     """The page, line by line; figures are drawn on the way if a folder for them is given."""
     finished = [one for one in EXPERIMENTS.values() if Store(folder, one.name).results.exists()]
     if not finished:
-        raise FileError(f"there are no finished results in {folder}; run `fedrcd experiment run all` first")
+        raise FileError(NOTHING_FINISHED.format(folder=folder))
     yield INTRODUCTION.format(folder=f"`{_from(out, folder)}`")
     yield "## What the paper says and what we find\n"
     yield from claims_table({one.name: Store(folder, one.name).frame() for one in finished})

@@ -206,16 +206,23 @@ class Store:
             )
 
     def frame(self) -> pd.DataFrame:
-        """Finished results with their times, a row per measurement."""
-        if not self.results.exists():
-            unfinished = " to the end" if self.journal.exists() else ""
-            raise FileError(
-                f"there are no finished results in {self.results}; "
-                f"run `fedrcd experiment run {self.name}`{unfinished} first"
-            )
+        """Finished results with their times, a row per measurement; refused if cells are missing."""
+        if lack := self.lack():
+            raise FileError(lack)
         results, times = self.tables()
         frame: pd.DataFrame = results.to_pandas().join(times.to_pandas())
         return frame
+
+    def lack(self) -> str:
+        """What keeps the results from being shown, and what to do; empty if nothing does."""
+        command = f"run `fedrcd experiment run {self.name}`"
+        if not self.results.exists():
+            unfinished = " to the end" if self.journal.exists() else ""
+            return f"there are no finished results in {self.results}; {command}{unfinished} first"
+        header, (results, _) = _file_header(self.results), self.tables()
+        there = len(set(results["cell"].to_pylist())) if len(results) else 0
+        missing = header["cells"] - sum(header["left_out"].values()) - there
+        return f"{missing} cells are missing from {self.results}; {command} again" if missing else ""
 
     @property
     def scale(self) -> str:
@@ -329,7 +336,7 @@ def _file_header(path: Path) -> dict[str, Any]:
     metadata = _schema(path).metadata or {}
     try:
         header: dict[str, Any] = json.loads(metadata[b"fedrcd"])
-        _ = header["fingerprint"], header["scale"]
+        _ = header["fingerprint"], header["scale"], header["cells"], header["left_out"]
     except (KeyError, ValueError):
         raise _corrupt(path, "it does not say how it was made") from None
     return header
