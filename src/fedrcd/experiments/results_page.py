@@ -12,6 +12,7 @@ from fedrcd.errors import FileError
 from fedrcd.experiments.claims import claims_table
 from fedrcd.experiments.experiment import Experiment
 from fedrcd.experiments.figures import draw
+from fedrcd.experiments.recovery import DATA
 from fedrcd.experiments.store import Store, provenance
 from fedrcd.experiments.studies import EXPERIMENTS
 
@@ -30,10 +31,22 @@ def section(experiment: Experiment, folder: Path) -> Iterator[str]:
     """What an experiment found: how much was run, and its text."""
     store = Store(folder, experiment.name)
     frame = store.frame()
-    yield f"*{store.scale}; {made_with(frame)}.*\n"
+    yield f"*{store.grid}, {measured_on(frame)}; {made_with(frame)}.*\n"
     for package, number in store.left_out.items():
         yield f"*Left out: {number} cells that need the package {package}, which was not installed.*\n"
     yield from experiment.text(frame)
+
+
+def measured_on(frame: pd.DataFrame) -> str:
+    """How many seeds settings have, and how many data sets there are in all."""
+    # Rows without p are about pairs of variables that are drawn many times over, not about a data set.
+    data = frame.reindex(columns=list(DATA)).dropna(subset=["p"])
+    # However a table is cut into sites, it is the same data set.
+    data = data.assign(rows=data["sites"] * data["rows"]).drop(columns="sites").drop_duplicates()
+    setting = [name for name in data if name not in ("noise", "seed")]
+    seeds = sorted(set(data.groupby(setting, dropna=False)["seed"].nunique()))
+    counts = " or ".join(map(str, seeds)) or "no"
+    return f"{counts} seed{'s' * (seeds != [1])}, {len(data)} data set{'s' * (len(data) != 1)}"
 
 
 def made_with(frame: pd.DataFrame) -> str:

@@ -225,9 +225,9 @@ class Store:
         return f"{missing} cells are missing from {self.results}; {command} again" if missing else ""
 
     @property
-    def scale(self) -> str:
-        """In words, how much of the experiment the finished results hold."""
-        return str(_file_header(self.results)["scale"])
+    def grid(self) -> str:
+        """In words, whether the finished results are of the paper's grid or of the small one."""
+        return str(_file_header(self.results)["scale"]).partition(",")[0]
 
     @property
     def left_out(self) -> dict[str, int]:
