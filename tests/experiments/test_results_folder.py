@@ -136,3 +136,16 @@ def test_results_that_lack_cells_are_neither_shown_nor_reported(fedrcd, tmp_path
     assert "3 cells are missing from" in err
     assert err.endswith("run `fedrcd experiment run larger` again\n")
     assert "larger is not shown: 3 cells are missing" in fedrcd("show", "all")[2]
+
+
+def test_all_may_stand_beside_names(fedrcd):
+    code, out, _ = fedrcd("run", "larger", "all")
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines()] == ["small", "larger"]
+    code, _, err = fedrcd("run", "all", "smal")
+    assert code == 2
+    assert "there is no experiment 'smal'" in err
+
+
+def test_an_experiment_that_is_named_twice_runs_once(fedrcd):
+    assert fedrcd("run", "small", "small", "--fresh")[1].count("small: 2 cells measured") == 1

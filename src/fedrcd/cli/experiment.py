@@ -185,9 +185,11 @@ def report(
 
 
 def _chosen(names: list[str]) -> list[Experiment]:
+    """The experiments named, each once."""
     from fedrcd.experiments.studies import EXPERIMENTS, find_experiment
 
-    return list(EXPERIMENTS.values()) if names == [ALL] else [find_experiment(name) for name in names]
+    named = [find_experiment(name) for name in dict.fromkeys(names) if name != ALL]
+    return list(EXPERIMENTS.values()) if ALL in names else named
 
 
 def _scale(*, full: bool, seeds: int | None) -> Scale:
