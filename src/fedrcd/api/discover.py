@@ -21,8 +21,8 @@ from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge import Knowledge
-from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose, require_options
-from fedrcd.methods.registry import Card, build, find
+from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
+from fedrcd.methods.registry import Card, build, find, require_options
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run

@@ -109,7 +109,7 @@ def run(
     from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, planned, run_command
     from fedrcd.federation.flower.processes import require_flower
     from fedrcd.federation.plan import RunPlan, Status
-    from fedrcd.methods.auto import require_options
+    from fedrcd.methods.registry import require_options
 
     require_flower()
     require_level(level)

@@ -17,13 +17,9 @@ entropies of DirectLiNGAM are the evidence that most people know; `fed-direct` t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
-from typing import Any, NamedTuple
-
-from fedrcd.errors import ConfigError
-from fedrcd.methods.registry import COMMON_OPTIONS, build
+from typing import NamedTuple
 
 AUTO = "auto"
 LARGEST_TENSOR = 80
@@ -57,15 +53,6 @@ class Choice(NamedTuple):
 
     method: str
     reason: str
-
-
-def require_options(method: str, options: Mapping[str, Any]) -> None:
-    """Raise for an option that the method does not have; "auto" has those that all methods have."""
-    for option in options if method == AUTO else ():
-        if option not in COMMON_OPTIONS:
-            common = ", ".join(COMMON_OPTIONS)
-            raise ConfigError(f"auto has no option {option!r}; its options: {common}; name a method to set others")
-    build("fedrcd-s" if method == AUTO else method, **options)
 
 
 def choose(circumstances: Circumstances) -> Choice:

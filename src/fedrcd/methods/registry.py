@@ -107,3 +107,12 @@ def build(name: str, **options: Any) -> Parts[Any]:
         parts.weights, selection=settings["weights"], penalty=settings["penalty"], correlation=card.scale_free
     )
     return replace(parts, weights=weights)
+
+
+def require_options(method: str, options: Mapping[str, Any]) -> None:
+    """Raise for an option that the method does not have; "auto" has those that all methods have."""
+    for option in options if method == AUTO else ():
+        if option not in COMMON_OPTIONS:
+            common = ", ".join(COMMON_OPTIONS)
+            raise ConfigError(f"auto has no option {option!r}; its options: {common}; name a method to set others")
+    build("fedrcd-s" if method == AUTO else method, **options)
