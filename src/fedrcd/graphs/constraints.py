@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
+from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import ancestry
+from fedrcd.graphs.ways import Search, Ways, closed
 from fedrcd.typing import BoolMatrix, IntVector
 
 Pick = Callable[[int, IntVector, IntVector], BoolMatrix]
 """From a variable, those required as its parents and those it may have: which of the latter it has."""
 
-WAYS = 200
-"""Paths tried for a required one that may not be a single edge."""
+TRIES = 1000
+"""Beginnings of paths looked at for required ones that may not be a single edge, while an order grows."""
+
+MOST_TRIES = 50 * TRIES
+"""The same before an order has begun and once it is whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,26 +64,29 @@ class Constraints:
         ready = np.flatnonzero(~done & ~(self.before & ~done).any(axis=1)).tolist()
         if not self.indirect:
             return ready
-        return [v for v in ready if self._ways(self.indirect, self.certain, self._begun([*placed, v])) is not None]
+        edges = self.ways(placed).edges
+        assert edges is not None, "what was placed is admissible"
+        waiting = set(np.flatnonzero((edges & ~done).any(axis=1)).tolist())
+        return [v for v in ready if v not in waiting or self.ways([*placed, v]).edges is not None]
 
     def allows(self, order: Sequence[int] | IntVector) -> bool:
         """Whether an order agrees with everything known."""
-        along = _along(order)
-        if (self.before & ~along).any():
+        if (self.before & ~_along(order)).any():
             return False
-        return not self.indirect or self._ways(self.indirect, self.certain, along) is not None
+        return not self.indirect or self.ways(order).edges is not None
 
     def places(self, rest: Sequence[int], v: int) -> BoolMatrix:
         """Where v may stand among the others in their order: shape (p,), one entry per place."""
-        p = len(self.before)
-        causes, effects = self.before[v, list(rest)], self.before[list(rest), v]
-        first = int(np.flatnonzero(causes)[-1]) + 1 if causes.any() else 0
-        last = int(np.flatnonzero(effects)[0]) if effects.any() else p - 1
-        allowed = (np.arange(p) >= first) & (np.arange(p) <= last)
-        if self.indirect:
-            for place in np.flatnonzero(allowed).tolist():
-                allowed[place] = self.allows([*rest[:place], v, *rest[place:]])
-        return allowed
+        allowed = _between(self.before, rest, v)
+        if not self.indirect:
+            return allowed
+        fits = np.zeros(len(allowed), dtype=bool)
+        for place in np.flatnonzero(allowed).tolist():
+            if not fits[place]:
+                edges = self.ways([*rest[:place], v, *rest[place:]]).edges
+                if edges is not None:
+                    fits |= allowed & _between(edges, rest, v)
+        return fits
 
     def banned(self, target: int, ancestors: BoolMatrix) -> BoolMatrix:
         """Which variables must not be parents of a target, given who descends from whom so far; shape (p,)."""
@@ -96,8 +103,8 @@ class Constraints:
     def grow(self, order: IntVector, pick: Pick) -> BoolMatrix:
         """Edges along an order that keep to what is known, [i, j] for j -> i; `pick` chooses where there is choice.
 
-        A required path that the picked edges do not give is made of a direct edge where that is permitted, else of as
-        few new edges as possible.
+        A required path that the picked edges do not give is made of a direct edge where that is permitted, else of few
+        new edges.
         """
         edges, ancestors = self.required & False, self.required & False
         for position in range(1, len(order)):
@@ -111,62 +118,50 @@ class Constraints:
             lacking = self.required_paths[target] & ~self.forbidden[target] & ~ancestors[target]
             edges[target] |= lacking
             ancestors[target] |= lacking | ancestors[lacking].any(axis=0)
-        complete = self._ways(self.indirect, edges, _along(order))
+        complete = self._search(TRIES, edges, _along(order)).edges
         if complete is None:  # the paths that are required go best without some of the edges that were picked
             return self.settled(order).grow(order, pick)
         return complete
 
     def settled(self, order: IntVector) -> Constraints:
         """The same with the edges that indirect paths go through required, for an order that is allowed."""
-        ways = self._ways(self.indirect, self.certain, _along(order))
-        assert ways is not None, "the order is allowed"
-        return replace(self, required=ways, forbidden_paths=closed(self.forbidden_paths, ancestry(ways)))
+        edges = self.ways(order).edges
+        assert edges is not None, "the order is allowed"
+        return replace(self, required=edges, forbidden_paths=closed(self.forbidden_paths, ancestry(edges)))
 
-    def _begun(self, placed: Sequence[int]) -> BoolMatrix:
-        """Precedence once an order has begun: closed."""
-        begun = self.before.copy()
-        rest = np.ones(len(begun), dtype=bool)
-        for variable in placed:
-            rest[variable] = False
-            begun[rest, variable] = True
-        return begun
+    def ways(self, placed: Sequence[int] | IntVector) -> Ways:
+        """A graph that keeps to everything known and has an order that begins with those placed.
 
-    def _ways(self, paths: list[tuple[int, int]], edges: BoolMatrix, before: BoolMatrix) -> BoolMatrix | None:
-        """Edges with those added through which indirect paths can go under a precedence; None if they cannot."""
-        if not paths:
-            return edges
-        import networkx as nx
+        Where the search is cut short, one that was found for fewer of them serves if it agrees with all: so whatever
+        was admissible stays so.
+        """
+        p = len(self.before)
+        begun = self.before | _along(placed, p)
+        found = self._search(TRIES if 0 < len(placed) < p else MOST_TRIES, self.certain, begun)
+        if found.settled or len(placed) == 0:
+            return found
+        if len(placed) == p:
+            raise ConfigError("prior knowledge requires paths with too many ways; require edges that they go through")
+        earlier = self.ways(placed[:-1]).edges
+        return found if earlier is None or (earlier & begun.T).any() else Ways(earlier)
 
-        (effect, cause), *rest = paths
-        if ancestry(edges)[effect, cause]:
-            return self._ways(rest, edges, before)
-        usable = ~self.forbidden & ~before.T & ~np.eye(len(before), dtype=bool)
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(len(before)))
-        graph.add_weighted_edges_from((int(j), int(i), 0 if edges[i, j] else 1) for i, j in np.argwhere(usable))
-        if not nx.has_path(graph, cause, effect):
-            return None
-        for path in islice(nx.shortest_simple_paths(graph, cause, effect, weight="weight"), WAYS):
-            wider = edges.copy()
-            wider[path[1:], path[:-1]] = True
-            precedence = ancestry(before | wider)
-            if precedence.diagonal().any() or (ancestry(wider) & self.forbidden_paths).any():
-                continue
-            found = self._ways(rest, wider, precedence)
-            if found is not None:
-                return found
-        return None
+    def _search(self, tries: int, edges: BoolMatrix, before: BoolMatrix) -> Ways:
+        return Search(self.forbidden, self.forbidden_paths, tries).ways(self.indirect, edges, before)
 
 
-def closed(forbidden_paths: BoolMatrix, reach: BoolMatrix) -> BoolMatrix:
-    """Forbidden paths with those that required ones, given who reaches whom, would extend to them."""
-    own = (reach | np.eye(len(reach), dtype=bool)).astype(np.float32)
-    wider: BoolMatrix = own.T @ forbidden_paths.astype(np.float32) @ own.T > 0
-    return wider
-
-
-def _along(order: Sequence[int] | IntVector) -> BoolMatrix:
-    """Whether the column's variable stands before the row's."""
-    position = np.argsort(order)
+def _along(order: Sequence[int] | IntVector, p: int | None = None) -> BoolMatrix:
+    """Whether the column's variable stands before the row's in an order, which may have only begun."""
+    position = np.full(len(order) if p is None else p, len(order))
+    position[np.asarray(order, dtype=np.int64)] = np.arange(len(order))
     along: BoolMatrix = position[:, None] > position[None, :]
     return along
+
+
+def _between(before: BoolMatrix, rest: Sequence[int], v: int) -> BoolMatrix:
+    """The places of v among the others, in their order, that are after those before it and before those after it."""
+    p = len(before)
+    causes, effects = before[v, list(rest)], before[list(rest), v]
+    first = int(np.flatnonzero(causes)[-1]) + 1 if causes.any() else 0
+    last = int(np.flatnonzero(effects)[0]) if effects.any() else p - 1
+    between: BoolMatrix = (np.arange(p) >= first) & (np.arange(p) <= last)
+    return between

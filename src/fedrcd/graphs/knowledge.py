@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.constraints import Constraints, closed
+from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry
+from fedrcd.graphs.ways import closed
 from fedrcd.suggest import did_you_mean
 from fedrcd.typing import BoolMatrix, IntMatrix, Matrix
 
@@ -180,7 +181,7 @@ class _Compiler:
         for considered in (bans, [ban for ban in bans if ban.tier]):
             before = self._precedence(reach, considered, stated)
             constraints = Constraints(required, forbidden | none, paths, none, before)
-            if not constraints.indirect or constraints.admissible([]):
+            if constraints.ways([]).edges is not None:
                 return constraints
         effect, cause = (self.names[k] for k in constraints.indirect[0])
         raise ConfigError(
