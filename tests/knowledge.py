@@ -8,7 +8,9 @@ import numpy as np
 
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.dag import ancestry
 from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.typing import BoolMatrix
 
 
 def some_knowledge(names: Sequence[str], rng: np.random.Generator) -> Knowledge:
@@ -31,6 +33,7 @@ def some_knowledge(names: Sequence[str], rng: np.random.Generator) -> Knowledge:
         exogenous=[order[0]] if rng.random() < 0.3 else [],
         sinks=[order[-1]] if rng.random() < 0.3 else [],
         tiers=[order[: cut[0]], order[cut[0] : cut[1]]] if rng.random() < 0.4 else [],
+        before=pairs(2, any_way=True) if rng.random() < 0.3 else [],
     )
 
 
@@ -42,3 +45,37 @@ def consistent_knowledge(names: Sequence[str], rng: np.random.Generator) -> tupl
             return known, known.constraints(names)
         except ConfigError:
             continue
+
+
+def random_order(edges: BoolMatrix, rng: np.random.Generator) -> list[int]:
+    """A random order of an acyclic graph."""
+    order: list[int] = []
+    while len(order) < len(edges):
+        waits = np.delete(edges, order, axis=1).any(axis=1)
+        order.append(int(rng.choice([k for k in np.flatnonzero(~waits) if k not in order])))
+    return order
+
+
+def true_knowledge(names: Sequence[str], edges: BoolMatrix, rng: np.random.Generator) -> Knowledge:
+    """A few statements of every kind that all hold of a graph, ``edges[i, j]`` for j -> i; the order stated is one."""
+    reach, off, order = ancestry(edges), ~np.eye(len(names), dtype=bool), random_order(edges, rng)
+
+    def pairs(true: BoolMatrix, share: float) -> list[tuple[str, str]]:
+        return [(names[j], names[i]) for i, j in np.argwhere(true & (rng.random(true.shape) < share))]
+
+    def some(true: BoolMatrix) -> list[str]:
+        return [names[k] for k in np.flatnonzero(true & (rng.random(len(names)) < 0.4))]
+
+    cut = sorted(rng.integers(0, len(names), 2))
+    tiers = [[names[k] for k in part if rng.random() < 0.7] for part in np.split(order, cut)]
+    position = np.argsort(order)
+    return Knowledge(
+        required=pairs(edges, 0.2),
+        forbidden=pairs(~edges & off, 0.5),
+        required_paths=pairs(reach, 0.3),
+        forbidden_paths=pairs(~reach & off, 0.3),
+        exogenous=some(~edges.any(axis=1)),
+        sinks=some(~edges.any(axis=0)),
+        tiers=tiers if rng.random() < 0.4 else [],
+        before=pairs(position[:, None] > position[None, :], 0.2) if rng.random() < 0.4 else [],
+    )

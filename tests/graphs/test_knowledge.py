@@ -64,6 +64,10 @@ def test_places_are_those_that_give_an_allowed_order(seed):
             {"required_paths": [("a", "b")], "forbidden": [("a", "b"), ("a", "c"), ("a", "d")]},
             "a path 'a' -> 'b' is required, but the edge is forbidden",
         ),
+        (
+            {"required": [("a", "b")], "required_paths": [("b", "c")], "before": [("c", "a")]},
+            "'c' is before 'a', but 'a' -> 'b' -> 'c' is required",
+        ),
         ({"exogenous": ["e"]}, "names 'e', which is not a variable"),
         ({"required": [("aa", "b")]}, "did you mean 'a'"),
     ],
@@ -80,6 +84,8 @@ def test_clashes_and_unknown_names_are_named(statements, words):
         ({"required": "ab"}, "required must be a list of pairs"),
         ({"required": [("a",)]}, "a pair (cause, effect), got 1 names"),
         ({"forbidden": [("a", "a")]}, "names 'a' as its own cause"),
+        ({"before": [("a",)]}, "a pair (first, later), got 1 names"),
+        ({"before": [("a", "a")]}, "names 'a' as its own predecessor"),
         ({"exogenous": "a"}, "exogenous must be a list of names"),
         ({"sinks": [1]}, "sinks must be a list of names"),
         ({"tiers": 3}, "tiers must be a list of lists"),
@@ -113,7 +119,18 @@ def test_a_matrix_is_read_to_from_and_written_back():
     known = Knowledge.from_matrix(matrix, ("a", "b", "c"))
     assert known.required_paths == (("a", "b"),)
     assert known.forbidden_paths == (("b", "a"),)
+    assert known.before == ()
     np.testing.assert_array_equal(known.to_matrix(("a", "b", "c")), matrix)
+
+
+def test_no_path_in_a_matrix_puts_the_other_way_round_first_unless_there_is_none_or_that_closes_a_circle():
+    unknown = np.full((4, 4), -1)
+    one, both, circle = unknown.copy(), unknown.copy(), unknown.copy()
+    one[1, 0] = 0  # no path a -> b
+    both[1, 0] = both[0, 1] = 0
+    circle[1, 0] = circle[2, 1] = circle[0, 2] = circle[3, 0] = 0
+    before = [Knowledge.from_matrix(matrix, NAMES).before for matrix in (one, both, circle)]
+    assert before == [(("b", "a"),), (), (("d", "a"),)]
 
 
 @pytest.mark.parametrize("matrix", [np.zeros((2, 3)), np.full((3, 3), 2)])
@@ -123,15 +140,20 @@ def test_a_matrix_of_another_shape_or_with_other_entries_is_refused(matrix):
 
 
 def test_violations_are_told_in_words():
-    known = Knowledge(required=[("a", "b")], exogenous=["c"], sinks=["a"], tiers=[["d"], ["a"]])
+    known = Knowledge(
+        required=[("a", "b")], exogenous=["c"], sinks=["a"], tiers=[["d"], ["a"]], before=[("c", "a"), ("d", "c")]
+    )
     B = np.zeros((4, 4))
     B[2, 0] = B[3, 0] = 1.0  # a -> c, a -> d
     told = known.violations(B, ("b", "a", "c", "d"), NAMES)
     assert told == [
         "lacks edge a -> b",
+        "has path a -> c",
         "c has causes",
         "a has effects",
         "a affects d of an earlier tier",
         "order has b before a",
+        "order has a before c",
+        "order has c before d",
         "order has a before d",
     ]

@@ -1,13 +1,57 @@
-"""Which orders prior knowledge allows."""
+"""Which orders prior knowledge allows: those of the graphs that keep to it, no more and no fewer."""
+
+from itertools import permutations, product
 
 import numpy as np
+import pandas as pd
 import pytest
-from tests.knowledge import some_knowledge
+from hypothesis import given, settings
+from tests.knowledge import some_knowledge, true_knowledge
+from tests.strategies import seeds
 
-from fedrcd import Knowledge
+from fedrcd import Knowledge, discover
 from fedrcd.errors import ConfigError
 from fedrcd.graphs import constraints as limits
-from fedrcd.graphs.dag import is_valid_order
+from fedrcd.graphs.dag import is_acyclic, is_valid_order
+
+
+def keeps_to_stated_order(order, known, names):
+    """Tiers and pairs as stated; exogenous variables first and sinks last unless that says otherwise."""
+    place = {names[k]: position for position, k in enumerate(order)}
+    pairs = [*known.before]
+    for k, tier in enumerate(known.tiers):
+        pairs += [(a, b) for a in tier for later in known.tiers[k + 1 :] for b in later]
+    exogenous, sinks = set(known.exogenous), set(known.sinks)
+    leads = exogenous - sinks - {later for _, later in pairs}
+    ends = sinks - exogenous - {first for first, _ in pairs}
+    pairs += [(a, b) for a in leads for b in set(names) - exogenous]
+    pairs += [(a, b) for a in set(names) - sinks for b in ends]
+    return all(place[a] < place[b] for a, b in pairs)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_true_statements_allow_every_order_of_the_truth(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 7))
+    names, shuffled = [f"v{k}" for k in range(p)], rng.permutation(p)
+    edges = np.tril(rng.random((p, p)) < 0.4, -1)[np.ix_(shuffled, shuffled)]
+    known = true_knowledge(names, edges, rng)
+    constraints = known.constraints(names)
+    orders = [order for order in permutations(range(p)) if is_valid_order(order, edges)]
+    agreeing = [order for order in orders if keeps_to_stated_order(order, known, names)]
+    assert agreeing
+    assert all(constraints.allows(order) for order in agreeing)
+
+
+def all_graphs(p):
+    """Every acyclic graph."""
+    below = [(i, j) for i in range(p) for j in range(p) if i != j]
+    for present in product([False, True], repeat=len(below)):
+        edges = np.zeros((p, p), dtype=bool)
+        edges[tuple(np.transpose(below))] = present
+        if is_acyclic(edges):
+            yield edges
 
 
 def through_others(names, rng):
@@ -22,7 +66,39 @@ def through_others(names, rng):
         exogenous=known.exogenous,
         sinks=known.sinks,
         tiers=known.tiers,
+        before=known.before,
     )
+
+
+def test_orders_and_beginnings_are_allowed_where_a_graph_keeps_to_everything_and_else_it_is_a_clash():
+    names = ("a", "b", "c", "d")
+    graphs = list(all_graphs(4))
+    assert len(graphs) == 543
+    clashes = 0
+    for seed in range(40):
+        known = through_others(names, np.random.default_rng([5, seed]))
+        kept = [edges for edges in graphs if not broken(known, edges, names)]
+        expected = {
+            order
+            for order in permutations(range(4))
+            if keeps_to_stated_order(order, known, names) and any(is_valid_order(order, edges) for edges in kept)
+        }
+        try:
+            constraints = known.constraints(names)
+        except ConfigError:
+            assert not expected
+            clashes += 1
+            continue
+        assert {order for order in permutations(range(4)) if constraints.allows(order)} == expected
+        for begun in {order[:k] for order in expected for k in range(4)}:
+            following = {order[len(begun)] for order in expected if order[: len(begun)] == begun}
+            assert set(constraints.admissible(begun)) == following
+    assert 5 < clashes < 35
+
+
+def broken(known, edges, names):
+    """Statements about the graph alone that it does not keep to."""
+    return [told for told in known.violations(edges, names, names) if not told.startswith("order")]
 
 
 def chains(p, count):
@@ -77,3 +153,22 @@ def test_where_the_ways_are_too_many_to_try_it_is_an_error(monkeypatch):
     monkeypatch.setattr(limits, "MOST_TRIES", 1)
     with pytest.raises(ConfigError, match="too many ways"):
         constraints.allows([0, 1, 2, 3])
+
+
+def test_true_statements_that_a_path_is_not_there_force_no_wrong_edge():
+    rng = np.random.default_rng(0)
+    a, b, c, noise = rng.laplace(size=(4, 5000))
+    one = discover(
+        pd.DataFrame({"a": a, "b": b, "c": 2 * a + noise}),
+        knowledge=Knowledge(forbidden_paths=[("a", "b"), ("b", "c")]),
+    )
+    assert edges_of(one) == {("a", "c")}
+    other = discover(
+        pd.DataFrame({"a": a, "b": 1.5 * c + b, "c": c, "d": 1.5 * a + noise}),
+        knowledge=Knowledge(forbidden_paths=[("a", "b"), ("c", "d")]),
+    )
+    assert edges_of(other) == {("a", "d"), ("c", "b")}
+
+
+def edges_of(found):
+    return {(found.names[j], found.names[i]) for i, j in np.argwhere(found.adjacency.to_numpy() != 0)}

@@ -1,24 +1,23 @@
 """Prior knowledge about a causal graph, by name: what must be, what cannot be, who comes first.
 
-Statements are turned into `Constraints` for a list of variables; those that clash are named then, before anything runs.
+Statements become `Constraints` for a list of variables; those that clash are named then, before anything runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.compiler import Compiler
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry
-from fedrcd.graphs.ways import closed
-from fedrcd.suggest import did_you_mean
 from fedrcd.typing import BoolMatrix, IntMatrix, Matrix
 
-PAIRS = ("required", "forbidden", "required_paths", "forbidden_paths")
+PAIRS = ("required", "forbidden", "required_paths", "forbidden_paths", "before")
 GROUPS = ("exogenous", "sinks")
 
 
@@ -38,6 +37,8 @@ class Knowledge:
         Variables without effects on the others.
     tiers : sequence of sequences of str
         Groups in order of time: no variable affects one of an earlier tier. Variables in no tier are free.
+    before : sequence of (first, later)
+        The same for two variables: the first stands before the later one in the order, whether it affects it or not.
 
     Examples
     --------
@@ -53,6 +54,7 @@ class Knowledge:
     exogenous: Sequence[str] = ()
     sinks: Sequence[str] = ()
     tiers: Sequence[Sequence[str]] = ()
+    before: Sequence[tuple[str, str]] = ()
 
     def __post_init__(self) -> None:
         for name in PAIRS:
@@ -74,7 +76,11 @@ class Knowledge:
 
     @classmethod
     def from_matrix(cls, matrix: Any, names: Sequence[str]) -> Knowledge:
-        """Knowledge in the form of `lingam`: entry [to, from] is 1 for a path, 0 for none, -1 for unknown."""
+        """Knowledge in the form of `lingam`: entry [to, from] is 1 for a path, 0 for none, -1 for unknown.
+
+        As in `lingam`, a 0 also states the order, unless the other way round is 0, too: `to` stands before `from`.
+        Entries whose order closes a circle state none.
+        """
         known = np.asarray(matrix)
         p = len(names)
         if known.shape != (p, p):
@@ -82,10 +88,14 @@ class Knowledge:
         off = ~np.eye(p, dtype=bool)
         if not np.isin(known[off], (-1, 0, 1)).all():
             raise ConfigError("a matrix of prior knowledge must hold 1 (path), 0 (no path) or -1 (unknown)")
-        paths, none = (
-            [(names[j], names[i]) for i, j in np.argwhere((known == value) & off).tolist()] for value in (1, 0)
-        )
-        return cls(required_paths=paths, forbidden_paths=none)
+        path, none = (known == 1) & off, (known == 0) & off
+        first = none.T & ~none
+        before = first & ~path & ~ancestry(first | path).T
+
+        def listed(entries: BoolMatrix) -> list[tuple[str, str]]:
+            return [(names[j], names[i]) for i, j in np.argwhere(entries).tolist()]
+
+        return cls(required_paths=listed(path), forbidden_paths=listed(none), before=listed(before))
 
     def to_matrix(self, names: Sequence[str]) -> IntMatrix:
         """The same as `lingam` has it: [to, from], 1 for a path, 0 for none, -1 for unknown; single edges are paths."""
@@ -97,7 +107,7 @@ class Knowledge:
 
     def constraints(self, names: Sequence[str]) -> Constraints:
         """The statements over numbered variables; unknown names and clashes are errors that say which."""
-        return _Compiler(self, tuple(names)).compile()
+        return Compiler(self, tuple(names)).compile()
 
     def violations(self, B: Matrix | BoolMatrix, order: Sequence[str], names: Sequence[str]) -> list[str]:
         """Statements that a graph (``B[i, j] != 0`` iff j -> i) or its order does not keep to, in words."""
@@ -106,10 +116,11 @@ class Knowledge:
         broken = [f"lacks edge {a} -> {b}" for a, b in self.required if not edges[at[b], at[a]]]
         broken += [f"has edge {a} -> {b}" for a, b in self.forbidden if edges[at[b], at[a]]]
         broken += [f"lacks path {a} -> {b}" for a, b in self.required_paths if not reach[at[b], at[a]]]
-        broken += [f"has path {a} -> {b}" for a, b in self.forbidden_paths if reach[at[b], at[a]]]
+        never = [*self.forbidden_paths, *((b, a) for a, b in self.before)]
+        broken += [f"has path {a} -> {b}" for a, b in never if reach[at[b], at[a]]]
         broken += [f"{name} has causes" for name in self.exogenous if edges[at[name]].any()]
         broken += [f"{name} has effects" for name in self.sinks if edges[:, at[name]].any()]
-        must = [*self.required, *self.required_paths]
+        must = [*self.required, *self.required_paths, *self.before]
         for k, tier in enumerate(self.tiers):
             later = [name for other in self.tiers[k + 1 :] for name in other]
             broken += [f"{b} affects {a} of an earlier tier" for a in tier for b in later if reach[at[a], at[b]]]
@@ -127,138 +138,15 @@ def _as_names(what: str, given: Any) -> tuple[str, ...]:
 
 
 def _as_pairs(what: str, given: Any) -> tuple[tuple[str, str], ...]:
+    roles = "(first, later)" if what == "before" else "(cause, effect)"
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ConfigError(f"{what} must be a list of pairs (cause, effect)")
+        raise ConfigError(f"{what} must be a list of pairs {roles}")
     pairs = []
     for pair in given:
         names = _as_names(f"each entry of {what}", pair)
         if len(names) != 2:
-            raise ConfigError(f"each entry of {what} must be a pair (cause, effect), got {len(names)} names")
+            raise ConfigError(f"each entry of {what} must be a pair {roles}, got {len(names)} names")
         if names[0] == names[1]:
-            raise ConfigError(f"{what} names {names[0]!r} as its own cause")
+            raise ConfigError(f"{what} names {names[0]!r} as its own {'predecessor' if what == 'before' else 'cause'}")
         pairs.append((names[0], names[1]))
     return tuple(pairs)
-
-
-class _Ban(NamedTuple):
-    """No path from cause to effect, and the statement that says so."""
-
-    cause: int
-    effect: int
-    statement: str
-    tier: bool = False
-
-
-class _Compiler:
-    """Turns the statements of one `Knowledge` into `Constraints` over some names."""
-
-    def __init__(self, known: Knowledge, names: tuple[str, ...]) -> None:
-        self.known, self.names = known, names
-        self.at = {name: k for k, name in enumerate(names)}
-        self.p = len(names)
-        self._require_names()
-
-    def compile(self) -> Constraints:
-        known = self.known
-        required, paths, forbidden = (
-            self._matrix(pairs) for pairs in (known.required, known.required_paths, known.forbidden)
-        )
-        must = required | paths
-        self._require_acyclic(must)
-        reach = ancestry(must)
-        bans = self._bans()
-        for ban in bans:
-            if reach[ban.effect, ban.cause]:
-                chain = self._chain(must, ban.cause, ban.effect)
-                raise ConfigError(f"prior knowledge clashes: {ban.statement}, but {self._required(chain)}")
-        for a, b in known.required:
-            if (a, b) in set(known.forbidden):
-                raise ConfigError(f"prior knowledge clashes: the edge {_arrow(a, b)} is both required and forbidden")
-        stated = np.zeros((self.p, self.p), dtype=bool)
-        for ban in bans:
-            stated[ban.effect, ban.cause] = True
-        none = closed(stated, reach)
-        for considered in (bans, [ban for ban in bans if ban.tier]):
-            before = self._precedence(reach, considered, stated)
-            constraints = Constraints(required, forbidden | none, paths, none, before)
-            if constraints.ways([]).edges is not None:
-                return constraints
-        effect, cause = (self.names[k] for k in constraints.indirect[0])
-        raise ConfigError(
-            f"prior knowledge clashes: a path {_arrow(cause, effect)} is required, but the edge is forbidden and "
-            "other statements leave no way through other variables"
-        )
-
-    def _require_names(self) -> None:
-        mentioned = [name for each in PAIRS for pair in getattr(self.known, each) for name in pair]
-        mentioned += [name for each in GROUPS for name in getattr(self.known, each)]
-        mentioned += [name for tier in self.known.tiers for name in tier]
-        for name in mentioned:
-            if name not in self.at:
-                hint = did_you_mean(name, self.names)
-                raise ConfigError(f"prior knowledge names {name!r}, which is not a variable{hint}")
-
-    def _matrix(self, pairs: Sequence[tuple[str, str]]) -> BoolMatrix:
-        matrix = np.zeros((self.p, self.p), dtype=bool)
-        for cause, effect in pairs:
-            matrix[self.at[effect], self.at[cause]] = True
-        return matrix
-
-    def _bans(self) -> list[_Ban]:
-        """Paths that cannot be, tiers first: their order always agrees with what is required."""
-        known, at = self.known, self.at
-        bans = []
-        for k, tier in enumerate(known.tiers):
-            for earlier in tier:
-                for later in (name for other in known.tiers[k + 1 :] for name in other):
-                    text = f"tiers place {earlier!r} before {later!r}"
-                    bans.append(_Ban(at[later], at[earlier], text, tier=True))
-        for name in known.exogenous:
-            bans += [_Ban(k, at[name], f"{name!r} is exogenous") for k in range(self.p) if k != at[name]]
-        for name in known.sinks:
-            bans += [_Ban(at[name], k, f"{name!r} is a sink") for k in range(self.p) if k != at[name]]
-        bans += [_Ban(at[a], at[b], f"a path {_arrow(a, b)} is forbidden") for a, b in known.forbidden_paths]
-        return bans
-
-    def _precedence(self, reach: BoolMatrix, bans: Sequence[_Ban], stated: BoolMatrix) -> BoolMatrix:
-        """Who comes before whom: what is required; tiers; and where there is no path one way, the other way round.
-
-        The last is a help to the search, not a consequence: every permitted graph has an order that agrees with one
-        such pair, but not always with all. A pair that would close a circle is left open, and so is one without a path
-        either way; the weights keep to them.
-        """
-        before = reach.copy()
-        for cause, effect, _, tier in bans:
-            both_ways, circle = stated[cause, effect], before[effect, cause]
-            if circle or (both_ways and not tier):
-                continue
-            later = before[:, cause] | (np.arange(self.p) == cause)
-            earlier = before[effect] | (np.arange(self.p) == effect)
-            before |= np.outer(later, earlier)
-        return before
-
-    def _require_acyclic(self, must: BoolMatrix) -> None:
-        on_cycle = np.flatnonzero(ancestry(must).diagonal())
-        if len(on_cycle):
-            chain = self._chain(must, int(on_cycle[0]), int(on_cycle[0]))
-            raise ConfigError(f"prior knowledge requires a cycle: {' -> '.join(self.names[k] for k in chain)}")
-
-    def _chain(self, must: BoolMatrix, start: int, end: int) -> list[int]:
-        """A shortest chain of required edges and paths from start to end."""
-        chains = [[start]]
-        seen = {start}
-        while True:
-            chain = chains.pop(0)
-            for effect in np.flatnonzero(must[:, chain[-1]]).tolist():
-                if effect == end:
-                    return [*chain, effect]
-                if effect not in seen:
-                    seen.add(effect)
-                    chains.append([*chain, effect])
-
-    def _required(self, chain: Sequence[int]) -> str:
-        return f"{' -> '.join(repr(self.names[k]) for k in chain)} is required"
-
-
-def _arrow(cause: str, effect: str) -> str:
-    return f"{cause!r} -> {effect!r}"
