@@ -62,8 +62,19 @@ def test_places_are_those_that_give_an_allowed_order(seed):
         ),
         (
             {"required_paths": [("a", "b")], "forbidden": [("a", "b"), ("a", "c"), ("a", "d")]},
-            "a path 'a' -> 'b' is required, but the edge is forbidden",
+            "a path 'a' -> 'b' is required, but the edges 'a' -> 'b', 'a' -> 'c', 'a' -> 'd' are forbidden",
         ),
+        (
+            {
+                "required_paths": [("a", "b"), ("c", "d")],
+                "forbidden": [("a", "b"), ("c", "d")],
+                "sinks": ["d"],
+                "tiers": [["c"], ["a"]],
+            },
+            "a path 'a' -> 'b' is required, but the edge 'a' -> 'b' is forbidden, 'd' is a sink and "
+            "tiers place 'c' before 'a'",
+        ),
+        ({"before": [("a", "b"), ("c", "d"), ("b", "a")]}, "'a' is before 'b', but 'b' is before 'a'"),
         (
             {"required": [("a", "b")], "required_paths": [("b", "c")], "before": [("c", "a")]},
             "'c' is before 'a', but 'a' -> 'b' -> 'c' is required",

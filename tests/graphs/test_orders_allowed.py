@@ -145,12 +145,14 @@ def test_a_search_that_is_cut_short_gets_nowhere_stuck_and_violates_nothing(monk
         assert known.violations(edges, [names[k] for k in order], names) == []
 
 
-def test_where_the_ways_are_too_many_to_try_it_is_an_error(monkeypatch):
+def test_where_the_ways_are_too_many_to_try_the_paths_are_named(monkeypatch):
     names = ("a", "b", "c", "d")
     known = Knowledge(required_paths=[("a", "d")], forbidden=[("a", "d"), ("a", "c"), ("b", "d")])
     constraints = known.constraints(names)
     assert constraints.allows([0, 1, 2, 3])
     monkeypatch.setattr(limits, "MOST_TRIES", 1)
+    with pytest.raises(ConfigError, match=r"no graph was found .* a path but no edge for 'a' -> 'd'"):
+        known.constraints(names)
     with pytest.raises(ConfigError, match="too many ways"):
         constraints.allows([0, 1, 2, 3])
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.clashes import arrow, arrows, in_words, smallest_clash
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry
 from fedrcd.graphs.ways import Ways, closed
@@ -48,13 +49,19 @@ class Compiler:
         found = self._graph(held)
         if found.edges is not None:
             return held
-        if not held.indirect:
-            raise ConfigError("prior knowledge clashes: 'before' and tiers close a circle")
-        effect, cause = (self.names[k] for k in held.indirect[0])
-        raise ConfigError(
-            f"prior knowledge clashes: a path {arrow(cause, effect)} is required, but the edge is forbidden and "
-            "other statements leave no way through other variables"
-        )
+        if not found.settled:
+            pairs = [(self.names[cause], self.names[effect]) for effect, cause in held.indirect]
+            raise ConfigError(
+                f"no graph was found that keeps to all prior knowledge, with a path but no edge for {arrows(pairs)}; "
+                "require edges that the paths go through"
+            )
+        clash = smallest_clash(self.known, lambda part: Compiler(part, self.names).is_impossible())
+        raise ConfigError(f"prior knowledge clashes: {in_words(clash)}")
+
+    def is_impossible(self) -> bool:
+        """Whether surely no graph keeps to statements that do not contradict each other one by one."""
+        found = self._graph(self._constraints())
+        return found.settled and found.edges is None
 
     def _constraints(self) -> Constraints:
         stated = np.zeros((self.p, self.p), dtype=bool)
@@ -145,8 +152,3 @@ class Compiler:
                 if effect not in seen:
                     seen.add(effect)
                     chains.append([*chain, effect])
-
-
-def arrow(cause: str, effect: str) -> str:
-    """An edge or a path in words."""
-    return f"{cause!r} -> {effect!r}"
