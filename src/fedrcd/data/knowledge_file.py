@@ -9,6 +9,7 @@
     forbidden = [["sex", "dose"]]
     required_paths = [["age", "outcome"]]                   # directly or through others
     forbidden_paths = [["bmi", "dose"]]
+    before = [["dose", "bmi"]]                              # which of two comes first
 
 Every key is optional. Names are checked against the variables when a method runs.
 """
