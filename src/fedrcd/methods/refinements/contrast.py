@@ -22,6 +22,10 @@ from fedrcd.methods.scores.negentropy import Negentropy, negentropy_of
 from fedrcd.statistics.tensor_cumulants import TensorCumulants
 from fedrcd.typing import IntVector, Matrix, Vector
 
+FUTILE = 1e-4
+"""A move must gain more than this share of F, and than one part in the number of rows if that is less: unrelated
+variables would else keep changing places by chance, sweep after sweep."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContrastRefinement:
@@ -32,7 +36,8 @@ class ContrastRefinement:
     def __call__(self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
         terms = _Terms(evidence.tensors, self.negentropy)
-        return np.array(climb(order.tolist(), terms.places, constraints), dtype=np.int64)
+        gain = min(FUTILE, 1 / evidence.tensors.count)
+        return np.array(climb(order.tolist(), terms.places, constraints, gain), dtype=np.int64)
 
     def contrast(self, evidence: TensorEvidence, order: IntVector) -> float:
         """F of an order."""

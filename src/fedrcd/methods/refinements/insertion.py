@@ -71,15 +71,20 @@ Places = Callable[[list[int], int], tuple[list[int], Vector]]
 """From an order and a variable v: the others in their order, and the objective with v at each of the p places."""
 
 
-def climb(order: Sequence[int], places: Places, constraints: Constraints | None = None) -> list[int]:
-    """Move each variable in turn to its best place that is allowed, until a whole sweep changes nothing."""
+def climb(
+    order: Sequence[int], places: Places, constraints: Constraints | None = None, gain: float = GAIN
+) -> list[int]:
+    """Move each variable in turn to its best place that is allowed, until a whole sweep changes nothing.
+
+    A move must gain more than this share of the objective.
+    """
     current, still = [int(u) for u in order], 0
     for v in list(current) * SWEEPS:
         rest, objective = places(current, v)
         if constraints is not None:
             objective = np.where(constraints.places(rest, v), objective, -np.inf)
         best, here = int(np.argmax(objective)), current.index(v)
-        if best != here and objective[best] > objective[here] + GAIN * abs(objective[here]):
+        if best != here and objective[best] > objective[here] + gain * abs(objective[here]):
             current, still = [*rest[:best], v, *rest[best:]], 0
         else:
             still += 1
