@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fedrcd.api.bootstrap_result import Bootstrap
-from fedrcd.api.discover import RUN_SETTINGS, Prepared, prepare
 from fedrcd.api.discovery import Discovery
+from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.auto import AUTO

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.api.discover import BY_BOOTSTRAP, RUN_SETTINGS, SELECT_BY_BOOTSTRAP, Prepared, prepare, recalled
+from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
+from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare, recalled
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO
 from fedrcd.methods.checks import (

@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator
 from fedrcd.api.bootstrap import bootstrap
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import check
-from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover, prepare
+from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover
 from fedrcd.api.discovery import Discovery
+from fedrcd.api.prepare import prepare
 from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs

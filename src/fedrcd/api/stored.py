@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedrcd.api.describe import describe
-from fedrcd.api.discover import KnowledgeLike, as_knowledge
 from fedrcd.api.discovery import Discovery
+from fedrcd.api.given import KnowledgeLike, as_knowledge
 from fedrcd.api.left_out import Without, cannot_be_spared, changes_without
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
 from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError

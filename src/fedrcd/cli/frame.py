@@ -30,7 +30,7 @@ def propose(
     """Draft centres and scales from one site's table, to one digit; check them before all sites agree on them."""
     from dataclasses import replace
 
-    from fedrcd.api.discover import read_tables
+    from fedrcd.api.given import read_tables
     from fedrcd.data.federation import VariableFrame, frame_lines, read_federation, write_federation
     from fedrcd.data.propose import draft_frame
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fedrcd.api.discover import read_tables
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.estimator import FedLiNGAM
+from fedrcd.api.given import read_tables
 from fedrcd.errors import ConfigError
 from fedrcd.lingam.bootstrap import BootstrapResult
 from fedrcd.methods.bootstrap import draw_rows

@@ -1,0 +1,82 @@
+"""Tables and prior knowledge in whatever form users give them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from fedrcd.data.align import align_tables
+from fedrcd.data.knowledge_file import read_knowledge
+from fedrcd.data.labelled import LabelledTable, open_tables
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError
+from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.typing import Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+KnowledgeLike: TypeAlias = "Knowledge | str | os.PathLike[str] | Matrix | pd.DataFrame | Sequence[Sequence[int]]"
+
+
+def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence[str] = ()) -> list[Table]:
+    """Checked tables with their sites and blocks, from whatever `discover` accepts.
+
+    Tables without labels must have the same columns; each is a site with rows of its own.
+    """
+    several = list(tables) if isinstance(tables, Sequence) and not isinstance(tables, str | bytes) else [tables]
+    if not several:
+        raise ConfigError("no tables were given; give one table per site")
+    labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
+    settings: dict[str, Any] = {"gaps": True, "codes": missing_codes, "drop": drop}
+    opened = [open_tables(table, label, **settings) for table, label in zip(several, labels, strict=True)]
+    labelled = [isinstance(table, LabelledTable) for table in several]
+    if all(labelled):
+        return [table for group in opened for table in group]
+    if any(labelled):
+        raise ConfigError("either all tables or none must be fedrcd.Table with a site")
+    plain = [group[0] for group in opened]
+    if len({table.source for table in plain}) < len(plain):  # files of one name in several folders
+        paths = [os.fspath(given) if isinstance(given, str | os.PathLike) else "" for given in several]
+        if len(set(paths)) < len(paths):
+            raise ConfigError(f"{next(path for path in paths if paths.count(path) > 1)} is given twice")
+        plain = [replace(table, source=path or table.source) for table, path in zip(plain, paths, strict=True)]
+    return [replace(table, site=table.source, block=table.source) for table in align_tables(plain)]
+
+
+def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:
+    """Knowledge from whatever `discover` accepts as such."""
+    if isinstance(given, Knowledge):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return read_knowledge(given)
+    import pandas as pd
+
+    if isinstance(given, pd.DataFrame):
+        return Knowledge.from_matrix(_unknown_below_zero(_along(given, names)), names)
+    if isinstance(given, np.ndarray | list | tuple):
+        return Knowledge.from_matrix(_unknown_below_zero(given), names)
+    raise ConfigError("knowledge must be a fedrcd.Knowledge, a TOML file or a matrix [to, from] of 1, 0 and -1")
+
+
+def _along(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """A frame of prior knowledge in the order of the variables, if its rows and columns bear their names."""
+    wanted = list(names)
+    if any(sorted(map(str, labels)) != sorted(wanted) for labels in frame.axes):
+        return frame
+    named = frame.set_axis(frame.index.map(str), axis=0).set_axis(frame.columns.map(str), axis=1)
+    return named.loc[wanted, wanted]
+
+
+def _unknown_below_zero(given: Any) -> Matrix:
+    """A matrix of prior knowledge in which everything below 0 is -1, as `lingam` reads it."""
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError("a matrix of prior knowledge must hold 1 (path), 0 (no path) or -1 (unknown)") from None
+    return np.where(matrix < 0, -1.0, matrix)
