@@ -12,9 +12,10 @@ from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.statistics.exact_sums import MOST_ROWS, Clipped, ExactSums, exact_pair_sums, exact_tensor_sums
 from fedrcd.statistics.grid import ARITHMETIC, MAP_BITS, Grid, rounded_map
 from fedrcd.statistics.limbs import PLANE
+from fedrcd.statistics.packed_tensor import packed_degrees
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import pair_sums
-from fedrcd.statistics.tensor_sums import packed_degrees, tensor_sums
+from fedrcd.statistics.tensor_sums import tensor_sums
 from tests.strategies import seeds
 
 grids = st.sampled_from([Grid(21, 64), Grid(11, 16), Grid(11, 64), Grid(16, 8), Grid(2, 1), Grid(21, 1)])

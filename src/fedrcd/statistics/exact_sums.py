@@ -15,9 +15,10 @@ import numpy as np
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.grid import EXACT_UP_TO, Grid
 from fedrcd.statistics.limbs import PLANE, ROWS_PER_SUM, as_float, batches, carried, joined, times
+from fedrcd.statistics.packed_tensor import packed_degrees
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power, pair_sums, pair_sums_with_gaps
-from fedrcd.statistics.tensor_sums import TensorSums, packed_degrees, tensor_limb_sums, tensor_sums
+from fedrcd.statistics.tensor_sums import TensorSums, tensor_limb_sums, tensor_sums
 from fedrcd.typing import IntMatrix, Matrix
 
 MOST_ROWS = 2**36
