@@ -168,7 +168,7 @@ def test_dry_runs_print_commands_of_flower(disk):
         f"keys/{A}",
         "--dry-run",
     )
-    assert "flower-supernode --superlink h:9443 --host 127.0.0.1" in served.output
+    assert "fedrcd.federation.flower.node_process --superlink h:9443 --host 127.0.0.1" in served.output
     assert "FLWR_TELEMETRY_ENABLED=0" in served.output
     secured = ("--ca", "keys/ca.crt", "--certificate", "keys/server.pem", "--key", "keys/server.key")
     started = call("coordinator", "start", "--federation", disk.file, *secured, "--dry-run")

@@ -93,7 +93,8 @@ def node_command(
 ) -> Command:
     """SuperNode: a site's side of the connection. Commands in front of Flower's own see to what it runs."""
     commands = home / "bin"
-    arguments = [_flower("flower-supernode"), "--superlink", coordinator, "--host", "127.0.0.1", "--port", str(port)]
+    arguments = [sys.executable, "-m", "fedrcd.federation.flower.node_process", "--superlink", coordinator]
+    arguments += ["--host", "127.0.0.1", "--port", str(port)]
     if security.insecure:
         arguments.append("--insecure")
     else:

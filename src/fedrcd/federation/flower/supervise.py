@@ -112,8 +112,8 @@ def keep_running(command: Command, say: Callable[[str], None], pause: float = AG
             while True:
                 with running(command, interruption) as process:
                     code = process.wait()
-                    say(f"the connection ended (code {code}); connecting again in {pause:g} s")
-                    time.sleep(pause)
+                say(f"the connection ended (code {code}); connecting again in {pause:g} s")
+                time.sleep(pause)
         except KeyboardInterrupt:
             say("stopping")
 

@@ -1,0 +1,45 @@
+"""Flower's SuperNode, which ends at once when the coordinator does not know it.
+
+A SuperNode that is refused sends itself SIGINT, once from each of its threads that was refused. The second one
+interrupts the end that the first began, before anything sees to it that the process does end: it then hangs, without a
+connection, and nobody starts it anew. Here the first one is the end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+
+def end_at_once() -> None:
+    """Make SIGINT the end of this process, whatever Flower's handlers for other signals do."""
+    from flwr.supernode import start_client_internal as node
+
+    assert hasattr(node, "register_signal_handlers"), "this is not the pinned version of Flower"
+    register: Any = node.register_signal_handlers
+
+    def register_and_replace(*arguments: Any, **settings: Any) -> None:
+        register(*arguments, **settings)
+        signal.signal(signal.SIGINT, _end)
+
+    node.register_signal_handlers = register_and_replace
+
+
+def _end(*_: object) -> None:
+    os.write(2, b"the coordinator does not know this node\n")
+    os._exit(1)
+
+
+def main() -> None:
+    """Run SuperNode with the handler in place."""
+    from flwr.supernode.cli import flower_supernode
+
+    end_at_once()
+    sys.argv[0] = "flower-supernode"
+    flower_supernode()
+
+
+if __name__ == "__main__":
+    main()
