@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrcd.experiments.notears import notears
 from fedrcd.graphs.dag import topological_order
 from fedrcd.typing import IntVector, Matrix
 
@@ -68,6 +67,8 @@ def _sort_regress(name: str) -> Callable[[Sequence[Matrix]], Fitted]:
 
 
 def _notears(tables: Sequence[Matrix]) -> Fitted:
+    from fedrcd.experiments.notears import notears
+
     B = notears(np.cov(np.concatenate(tables), rowvar=False, ddof=0))
     return Fitted(topological_order(B), B)
 

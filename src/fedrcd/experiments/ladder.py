@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from fedrcd.experiments.cells import Row
 from fedrcd.experiments.evaluate import DataSetting
@@ -56,6 +55,8 @@ def depths(B: Matrix) -> Vector:
 def _spearman(one: Vector, other: Vector) -> float:
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
+    from scipy.stats import spearmanr  # a second of imports, for one experiment
+
     return float(spearmanr(one, other).statistic)
 
 
