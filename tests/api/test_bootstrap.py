@@ -185,6 +185,23 @@ def test_groups_are_as_many_as_the_rows_allow():
     assert default_groups(embed([np.zeros((500, 3))] * 4, ("a", "b", "c"))) == 10
 
 
+def test_a_result_tells_how_its_replicates_were_drawn(found):
+    drawn = {"n_sampling": 20, "random_state": 7, "resample": "groups", "groups": 10}
+    assert found.discovery.settings == {"bootstrap": drawn}
+    selected = found.select(0.9)
+    assert selected.settings == {"bootstrap": drawn}
+    again = fedrcd.discover(TABLES, "fedrcd-s", threshold=0.9, weights="bootstrap", **drawn)
+    assert again.B.tobytes() == selected.B.tobytes()
+    assert fedrcd.check(TABLES, selected)["linearity"].verdict == "fine"
+
+
+def test_a_seed_that_nobody_gave_is_told():
+    one = fedrcd.bootstrap(TABLES, "fedrcd-ni", n_sampling=3, n_jobs=1, progress=True)
+    seed = one.discovery.settings["bootstrap"]["random_state"]
+    again = fedrcd.bootstrap(TABLES, "fedrcd-ni", n_sampling=3, n_jobs=1, random_state=seed)
+    np.testing.assert_array_equal(one.adjacency_matrices_, again.adjacency_matrices_)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -195,6 +212,11 @@ def test_groups_are_as_many_as_the_rows_allow():
         ({"random_state": True}, "random_state must be a whole number"),
         ({"random_state": -1}, "random_state must be a whole number"),
         ({"resample": "columns"}, "resample must be groups or rows"),
+        ({"resample": "rows", "groups": 20}, "with resample='rows' there are none"),
+        ({"replicated": True}, "replicated must be a function, got True"),
+        ({"announce": 3}, "announce must be a function, got 3"),
+        ({"progress": 3}, "progress must be a function, got 3"),
+        ({"variables": 4}, "variables must be a list of names, got 4"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1"),
         ({"method": "fed-direct"}, "cannot be resampled; take fedrcd-s"),
         ({"resample": "rows", "missing": "expected"}, "take resample='groups'"),

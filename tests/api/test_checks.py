@@ -161,3 +161,10 @@ def test_the_estimator_speaks_as_lingam_does():
     assert model.bootstrap(frame, 3, random_state=1, n_jobs=1).units == 0
     with pytest.raises(ConfigError, match="not fitted yet"):
         fedrcd.FedLiNGAM().estimate_total_effect(frame, 0, 1)
+
+
+def test_a_bar_may_be_asked_for():
+    asked = fedrcd.check(rows(np.random.default_rng(0)), "fedrcd-s", progress=True)
+    assert len(asked.checks) == 5
+    with pytest.raises(ConfigError, match="progress must be a function"):
+        fedrcd.check(rows(np.random.default_rng(0)), "fedrcd-s", progress="yes")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fedrcd
 from fedrcd import discover
 from fedrcd.data import random_model, write_table
 from fedrcd.data.names import default_names
@@ -90,6 +91,12 @@ def test_a_single_table_need_not_be_in_a_list(kind, tmp_path):
 
 def test_a_method_need_not_be_named():
     assert discover(frames()).method in METHODS
+
+
+def test_rows_that_sites_share_count_once_for_the_choice():
+    whole, part = pd.DataFrame(rows()[:150], columns=NAMES), pd.DataFrame(rows()[:150, :2], columns=NAMES[:2])
+    shared = [fedrcd.Table(whole, site="a", block="b"), fedrcd.Table(part, site="b", block="b")]
+    assert discover(shared).method == discover(whole).method == "fed-direct"
 
 
 def test_no_tables_are_refused():

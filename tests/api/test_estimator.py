@@ -281,3 +281,67 @@ def test_a_frame_of_prior_knowledge_is_read_by_the_names_of_variables():
 def test_a_matrix_of_prior_knowledge_holds_three_numbers(wrong):
     with pytest.raises(ConfigError, match="a matrix of prior knowledge"):
         fitted_with(wrong)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_misspelt_label_of_prior_knowledge_is_refused_not_read_by_position(axis):
+    known = pd.DataFrame(known_matrix(), index=NAMES, columns=NAMES).rename({"pain": "Pain"}, axis=axis)
+    with pytest.raises(ConfigError, match=r"label of the (rows|columns).* no variable 'Pain'; did you mean 'pain'"):
+        fitted_with(known)
+
+
+def test_labels_of_prior_knowledge_count_by_position_where_columns_have_no_names():
+    labels = [f"x{i}" for i in range(5)]  # lingam's, of which some are ours for other columns
+    known = pd.DataFrame(known_matrix(), index=labels, columns=labels)
+    fitted = FedLiNGAM("fedrcd-x", prior_knowledge=known).fit(rows()).adjacency_matrix_
+    np.testing.assert_array_equal(fitted, fitted_with(known_matrix()))
+
+
+def by_bootstrap(seed, **options):
+    model = FedLiNGAM("fedrcd-ni", weights="bootstrap", random_state=seed, options={"n_sampling": 9, **options})
+    return model.fit(frame()).discovery_
+
+
+def test_edges_by_bootstrap_have_the_seed_of_the_estimator():
+    assert np.array_equal(by_bootstrap(3).confidence, by_bootstrap(3).confidence)
+    assert not np.array_equal(by_bootstrap(3).confidence, by_bootstrap(4).confidence)
+    assert by_bootstrap(3).settings["bootstrap"]["random_state"] == 3
+    assert by_bootstrap(3, random_state=5).settings["bootstrap"]["random_state"] == 5
+
+
+def test_the_selection_within_replicates_is_that_of_the_estimator():
+    settings = {"n_sampling": 8, "random_state": 1, "n_jobs": 1}
+    by_bic = FedLiNGAM("fedrcd-ni", weights="bic").bootstrap(frame(), **settings)
+    model = FedLiNGAM("fedrcd-ni", weights="bootstrap", options={"base": "bic", "groups": 12})
+    np.testing.assert_array_equal(model.bootstrap(frame(), **settings).adjacency_matrices_, by_bic.adjacency_matrices_)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"random_state": "a"}, "random_state must be a whole number"),
+        ({"options": {"variables": NAMES[::-1]}}, r"options\['variables'\]: no method has"),
+        ({"options": {"n_jobs": 1}}, r"options\['n_jobs'\]: no method has"),
+        ({"options": "x"}, "options must be a dict"),
+        ({"weights": "bootstrap", "options": {"base": "x"}}, "base must be one of adaptive-lasso"),
+        ({"options": {"progress": 3}}, "progress must be a function"),
+        ({"missing_codes": "x"}, "missing_codes must be a list of numbers"),
+    ],
+)
+def test_wrong_parameters_are_refused(changes, words):
+    with pytest.raises(ConfigError, match=words):
+        FedLiNGAM(**changes).fit(frame())
+
+
+def test_a_single_missing_code_needs_no_list():
+    coded = frame()
+    coded.iloc[3, 2] = -9
+    one, several = (FedLiNGAM("fedrcd-ni", missing_codes=codes).fit(coded).discovery_ for codes in (-9, [-9]))
+    assert one.settings == several.settings == {"missing_codes": [-9]}
+    assert one.rows == 599
+
+
+@pytest.mark.parametrize("index", [True, 5, "a"])
+def test_effects_are_asked_for_by_number(index):
+    with pytest.raises(ConfigError, match="from_index must be the number of a variable"):
+        FedLiNGAM("fedrcd-ni").fit(frame()).estimate_total_effect(frame(), index, 3)

@@ -175,3 +175,14 @@ def test_knowledge_is_kept_and_remembered(ledger):
     assert again.order == found.order
     for order, B in leave_one_site_out(ledger, "fedrcd-s", knowledge=known).without.values():
         assert known.violations(B, order, found.names) == []
+
+
+def test_a_result_records_the_arithmetic_and_the_knowledge_it_keeps_to(ledger):
+    names = FEDERATION.variables
+    found = discover_stored(ledger, "fedrcd-s", knowledge=Knowledge(sinks=[names[0]]))
+    assert json.loads(found.to_json())["settings"] == {"arithmetic": "exact", "knowledge": {"sinks": [names[0]]}}
+
+
+def test_auto_has_no_options_of_its_own_here_either(ledger):
+    with pytest.raises(ConfigError, match="auto has no option 'negentropy'"):
+        discover_stored(ledger, negentropy="edgeworth")

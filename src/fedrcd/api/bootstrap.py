@@ -16,6 +16,8 @@ import numpy as np
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare
+from fedrcd.api.progress import require_callable, told
+from fedrcd.api.settings import BOOTSTRAP
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.auto import AUTO
@@ -70,7 +72,7 @@ def bootstrap(
     announce : callable, optional
         Called with the plan, its payload in particular, before anything is asked.
     replicated : callable, optional
-        Called with the number of replicates done.
+        Called with the number of replicates done; a bar that `progress=True` shows tells it, too.
 
     Examples
     --------
@@ -80,27 +82,39 @@ def bootstrap(
     >>> found.edge_probabilities().shape
     (8, 8)
     """
-    seed = _require_seed(random_state)
+    seed = require_seed(random_state)
     _require_count("n_sampling", n_sampling, 1)
     if groups is not None:
         _require_count("groups", groups, LEAST_GROUPS)
     if resample not in ("groups", "rows"):
         raise ConfigError(f"resample must be groups or rows, got {resample!r}")
+    if resample == "rows" and groups is not None:
+        raise ConfigError("groups are of resample='groups'; with resample='rows' there are none")
     if n_jobs is not None:
         _require_count("n_jobs", n_jobs, 1)
+    for name, function in (("announce", announce), ("replicated", replicated)):
+        require_callable(name, function)
     jobs = n_jobs or available_threads()
-    given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
-    prepared = prepare(tables, method, settings, **given, one_round=resample == "groups")
-    if resample == "rows":
-        found = _by_rows(prepared, given, n_sampling, seed, jobs, replicated)
-    else:
-        found = _by_groups(prepared, groups, n_sampling, seed, jobs, announce, replicated)
-    return _result(found.prepared, found.resampled, check_scale=check_scale)
+    with told(settings.pop("progress", None)) as tell:
+        given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
+        given["progress"] = tell.of_traffic
+        replicated = replicated or tell.of_replicates
+        prepared = prepare(tables, method, settings, **given, one_round=resample == "groups")
+        if resample == "rows":
+            found = _by_rows(prepared, given, n_sampling, seed, jobs, replicated)
+        else:
+            found = _by_groups(prepared, groups, n_sampling, seed, jobs, announce, replicated)
+    drawn = {"n_sampling": int(n_sampling), "random_state": seed.entropy, "resample": resample}
+    if found.groups:
+        drawn["groups"] = int(found.groups)
+    settings = {**found.prepared.settings, BOOTSTRAP: drawn}
+    return _result(replace(found.prepared, settings=settings), found.resampled, check_scale=check_scale)
 
 
 class _Found(NamedTuple):
     prepared: Prepared
     resampled: Resampled
+    groups: int = 0
 
 
 def _by_groups(
@@ -121,7 +135,7 @@ def _by_groups(
     resampled = resample_groups(
         parts, prepared.setting, transport, number, n_sampling, seed, jobs=jobs, progress=replicated
     )
-    return _Found(replace(prepared, transport=transport), resampled)
+    return _Found(replace(prepared, transport=transport), resampled, number)
 
 
 def _result(prepared: Prepared, resampled: Resampled, *, check_scale: bool) -> Bootstrap:
@@ -213,7 +227,8 @@ def _require_count(name: str, value: object, least: int) -> None:
         raise ConfigError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
 
-def _require_seed(random_state: object) -> np.random.SeedSequence:
+def require_seed(random_state: object) -> np.random.SeedSequence:
+    """The seed that a user gave, or a fresh one."""
     if random_state is None:
         return np.random.SeedSequence(int.from_bytes(os.urandom(16), "big"))
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or random_state < 0:

@@ -9,7 +9,9 @@ import numpy as np
 
 from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare, recalled
+from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare
+from fedrcd.api.progress import told
+from fedrcd.api.settings import recalled
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO
 from fedrcd.methods.checks import (
@@ -131,10 +133,17 @@ def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, *
     ['non-gaussian', 'independence', 'linearity', 'sites alike', 'scale']
     """
     require_level(level)
-    given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
-    if isinstance(method, Discovery):
-        return _check_given(tables, method, given, settings, level)
-    prepared = prepare(tables, method, settings, **given)
+    with told(settings.pop("progress", None)) as tell:
+        given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
+        given["progress"] = tell.of_traffic
+        if isinstance(method, Discovery):
+            return _check_given(tables, method, given, settings, level)
+        return _check_anew(tables, method, given, settings, level)
+
+
+def _check_anew(tables: Any, method: str, given: dict[str, Any], options: dict[str, Any], level: float) -> Checks:
+    """Discover, and check what was found: residuals in one round more."""
+    prepared = prepare(tables, method, options, **given)
     transport = Remembering(prepared.transport, [])
     estimate = run(prepared.parts.rounds(prepared.setting), transport)
     found = prepared.discovery(estimate)
@@ -143,13 +152,12 @@ def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, *
     return _checked(prepared, found, estimate.marginals, scale, level, replace(prepared.transport.traffic))
 
 
-def _check_given(
-    tables: Any, found: Discovery, given: dict[str, Any], settings: dict[str, Any], level: float
-) -> Checks:
+def _check_given(tables: Any, found: Discovery, given: dict[str, Any], changed: dict[str, Any], level: float) -> Checks:
     """Check a discovery that was made before, as it was made: moments in one round, residuals in another."""
-    options = {**found.options, **settings}
+    options = dict(found.options)
     if options.get("weights") == BY_BOOTSTRAP:
         options = {k: value for k, value in options.items() if k != "weights" and k not in SELECT_BY_BOOTSTRAP}
+    options |= changed
     prepared = prepare(tables, found.method, options, **{**recalled(found), **given})
     _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in", complete=True), prepared.transport)
     scale = scale_check(prepared.card, prepared.parts, prepared.setting, _order_only(found, marginals), None)

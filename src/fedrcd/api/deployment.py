@@ -8,6 +8,7 @@ from fedrcd.api.checks import Checks, judge
 from fedrcd.api.describe import describe
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
+from fedrcd.api.settings import recorded
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.choosing import choose_method
@@ -47,6 +48,7 @@ def discovery_of(outcome: Outcome, federation: Federation) -> Discovery:
         notes=(*outcome.warnings, *notes),
         holdings=[one for one in federation.layout().holdings if one.site in outcome.sites],
         confidence=outcome.resampled.replicates.edge_shares() if outcome.resampled else None,
+        settings=recorded(arithmetic=outcome.arithmetic, knowledge=outcome.knowledge),
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.given import KnowledgeLike
-from fedrcd.api.prepare import Progress, prepare
+from fedrcd.api.prepare import prepare
+from fedrcd.api.progress import Progress, told
+from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO
+from fedrcd.methods.weights import SELECTIONS
 from fedrcd.protocol.driver import run
-from fedrcd.report.patience import patience
 
 BY_BOOTSTRAP = "bootstrap"
 SELECT_BY_BOOTSTRAP: dict[str, Any] = {
@@ -19,6 +20,8 @@ SELECT_BY_BOOTSTRAP: dict[str, Any] = {
     "n_sampling": 100,
     "random_state": 0,
     "base": "adaptive-lasso",
+    "groups": None,
+    "resample": "groups",
 }
 """Options of `weights="bootstrap"`, with their defaults."""
 
@@ -81,7 +84,7 @@ def discover(
     **options
         `weights` ("adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own options. "bootstrap"
         keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have; `base` is the
-        selection within each replicate.
+        selection within each replicate, `groups` and `resample` are those of `fedrcd.bootstrap`.
 
     Examples
     --------
@@ -101,19 +104,18 @@ def discover(
         "stack": stack,
         "knowledge": knowledge,
     }
-    with _told(progress) as tell:
-        settings["progress"] = tell
-        if options.get("weights") == BY_BOOTSTRAP:
-            return _select_by_bootstrap(tables, method, settings, options, check_scale=check_scale)
+    if options.get("weights") == BY_BOOTSTRAP:
+        settings |= {"progress": progress, "check_scale": check_scale}
+        return _select_by_bootstrap(tables, method, settings, options)
+    with told(progress) as tell:
+        settings["progress"] = tell.of_traffic
         prepared = prepare(tables, method, options, **settings)
         estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
         standardised = prepared.order_of_standardised(estimate) if check_scale else None
     return prepared.discovery(estimate, standardised=standardised)
 
 
-def _select_by_bootstrap(
-    tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any], *, check_scale: bool
-) -> Discovery:
+def _select_by_bootstrap(tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any]) -> Discovery:
     """Keep the edges that at least a share of replicates have."""
     from fedrcd.api.bootstrap import bootstrap
     from fedrcd.api.bootstrap_result import require_threshold
@@ -122,16 +124,6 @@ def _select_by_bootstrap(
     others = {k: v for k, v in options.items() if k not in SELECT_BY_BOOTSTRAP}
     threshold, others["weights"] = chosen.pop("threshold"), chosen.pop("base")
     require_threshold(threshold)
-    return bootstrap(tables, method, check_scale=check_scale, **chosen, **settings, **others).select(threshold)
-
-
-@contextmanager
-def _told(progress: Progress | Literal[True, False] | None) -> Iterator[Progress | None]:
-    """What a transport calls after each answer, from what the user said."""
-    if not isinstance(progress, bool):
-        yield progress
-    elif not progress:
-        yield None
-    else:
-        with patience("reading tables") as sign:
-            yield lambda traffic: sign.say(traffic.words, traffic.share)
+    if others["weights"] not in SELECTIONS:
+        raise ConfigError(f"base must be one of {', '.join(SELECTIONS)}, got {others['weights']!r}")
+    return bootstrap(tables, method, **chosen, **settings, **others).select(threshold)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fedrcd.api.bootstrap import bootstrap
+from fedrcd.api.bootstrap import bootstrap, require_seed
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import check
 from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover
@@ -28,6 +28,8 @@ OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic",
 """Parameters that say how tables are read: the same in every method that takes some."""
 PARAMETER_OF = {name: name for name in ("method", "weights", "penalty", *OF_TABLES)} | {"knowledge": "prior_knowledge"}
 """Arguments of `discover` that are parameters here, and so no options."""
+NO_OPTIONS = ("variables", "n_jobs", "announce", "replicated")
+"""Arguments of `discover` and `bootstrap` that no fit has."""
 
 
 class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -58,12 +60,12 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     stack : bool
         Allow methods for one table to stack several.
     options : dict, optional
-        Further options of the method.
+        Further options of the method, and of weights="bootstrap".
     prior_knowledge : Knowledge, path or (p, p) array, optional
         Statements by name, a TOML file of them, or `lingam`'s matrix [to, from] of 1 (path), 0 (none), -1 (unknown),
         as an array or a DataFrame.
     random_state : int, optional
-        Seed of `bootstrap`, unless it is given one of its own.
+        Seed of `bootstrap`, unless it is given one of its own, and of weights="bootstrap".
 
     Attributes
     ----------
@@ -111,7 +113,11 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
         """Discover the order and the effects behind one table, or a list of tables with one per site."""
-        found = discover(X, self.method, **self._settings())
+        require_seed(self.random_state)
+        settings = self._settings()
+        if self.weights == BY_BOOTSTRAP and self.random_state is not None:
+            settings.setdefault("random_state", self.random_state)
+        found = discover(X, self.method, **settings)
         position = {name: i for i, name in enumerate(found.names)}
         self.discovery_: Discovery = found
         self.causal_order_: list[int] = [position[name] for name in found.order]
@@ -141,7 +147,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         rows = resample or ("groups" if isinstance(X, list | tuple) and len(X) > 1 and not self.stack else "rows")
         settings = self._settings()
         if settings["weights"] == BY_BOOTSTRAP:
-            settings = {k: v for k, v in settings.items() if k not in SELECT_BY_BOOTSTRAP and k != "weights"}
+            base = settings.get("base", SELECT_BY_BOOTSTRAP["base"])
+            settings = {k: v for k, v in settings.items() if k not in SELECT_BY_BOOTSTRAP} | {"weights": base}
         seed = self.random_state if random_state is None else random_state
         return bootstrap(
             X,
@@ -158,7 +165,7 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """Total effect of one variable on another: its coefficient beside its parents, as `lingam` estimates it."""
         order = self._fitted().causal_order_
         for what, index in (("from_index", from_index), ("to_index", to_index)):
-            if not isinstance(index, Integral) or index not in order:
+            if not isinstance(index, Integral) or isinstance(index, bool) or index not in order:
                 raise ConfigError(f"{what} must be the number of a variable, 0 to {len(order) - 1}, got {index!r}")
         if from_index == to_index:
             raise ConfigError("from_index and to_index must be two variables")
@@ -223,8 +230,12 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         return {name: getattr(self, name) for name in OF_TABLES}
 
     def _settings(self) -> dict[str, Any]:
+        if self.options is not None and not isinstance(self.options, Mapping):
+            raise ConfigError(f"options must be a dict of names and values, got {self.options!r}")
         options = dict(self.options or {})
         for name in options:
+            if name in NO_OPTIONS:
+                raise ConfigError(f"options[{name!r}]: no method has this option")
             if name in PARAMETER_OF:
                 raise ConfigError(f"options[{name!r}]: set the parameter {PARAMETER_OF[name]} of FedLiNGAM instead")
         return {

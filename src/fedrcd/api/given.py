@@ -12,9 +12,11 @@ import numpy as np
 from fedrcd.data.align import align_tables
 from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.data.labelled import LabelledTable, open_tables
+from fedrcd.data.names import default_names
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.suggest import did_you_mean
 from fedrcd.typing import Matrix
 
 if TYPE_CHECKING:
@@ -65,12 +67,23 @@ def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:
 
 
 def _along(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """A frame of prior knowledge in the order of the variables, if its rows and columns bear their names."""
-    wanted = list(names)
-    if any(sorted(map(str, labels)) != sorted(wanted) for labels in frame.axes):
-        return frame
-    named = frame.set_axis(frame.index.map(str), axis=0).set_axis(frame.columns.map(str), axis=1)
-    return named.loc[wanted, wanted]
+    """A frame of prior knowledge in the order of the variables, along each axis that bears their names.
+
+    Numbers, and labels that are no names at all, are read by position, as `lingam` does. So are all labels where the
+    table has no names of its own.
+    """
+    for axis in (0, 1):
+        labels = [str(label) for label in frame.axes[axis]]
+        foreign = [label for label in labels if label not in names]
+        if sorted(labels) == sorted(names):
+            frame = frame.set_axis(labels, axis=axis).reindex(list(names), axis=axis)
+        elif len(foreign) < len(labels) and tuple(names) != default_names(len(names)):
+            wrong = foreign[0] if foreign else next(label for label in labels if labels.count(label) > 1)
+            what = (
+                f"there is no variable {wrong!r}{did_you_mean(wrong, names)}" if foreign else f"{wrong!r} is repeated"
+            )
+            raise ConfigError(f"a label of the {('rows', 'columns')[axis]} of the prior knowledge is wrong: {what}")
+    return frame
 
 
 def _unknown_below_zero(given: Any) -> Matrix:

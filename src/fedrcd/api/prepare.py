@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, get_args
 
@@ -14,9 +14,10 @@ from fedrcd.api.describe import describe
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.given import KnowledgeLike, as_knowledge, read_tables
 from fedrcd.api.notes import notes_on, require_coverage
+from fedrcd.api.progress import Progress
+from fedrcd.api.settings import recorded
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import Card, build, find, require_options
 from fedrcd.methods.skeleton import Estimate, Parts
@@ -24,12 +25,11 @@ from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
 from fedrcd.protocol.site import TableSite
-from fedrcd.protocol.transport import InProcess, Setting, Traffic
+from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.typing import IntVector, Matrix
 
-Progress = Callable[[Traffic], None]
 RUN_SETTINGS = (
     "variables",
     "drop",
@@ -143,11 +143,11 @@ def prepare(
     transport.traffic.expected = card.expected_rounds(len(names)) * len(transport.sites)
     setting = replace(transport.setting, constraints=known.constraints(names) if known else None)
     reasons = "; ".join(filter(None, (choice.reason, reason)))
-    settings = _recorded(
+    settings = recorded(
         drop=list(drop),
         within=within,
         missing=missing,
-        missing_codes=list(missing_codes),
+        missing_codes=np.atleast_1d(missing_codes).tolist(),
         trim=trim,
         arithmetic=arithmetic,
         stack=stack,
@@ -156,30 +156,13 @@ def prepare(
     return Prepared(card, options, transport, setting, blocks, reasons, within, embedding, settings)
 
 
-def _recorded(**settings: Any) -> dict[str, Any]:
-    """Settings that are not those by default, as JSON has them; `recalled` takes them back."""
-    defaults = {"within": "none", "missing": "complete", "trim": None, "arithmetic": "float", "stack": False}
-    changed = {name: value for name, value in settings.items() if value not in (defaults.get(name), [], None)}
-    if "knowledge" in changed:
-        changed["knowledge"] = {name: value for name, value in asdict(changed["knowledge"]).items() if value}
-    return changed
-
-
-def recalled(found: Discovery) -> dict[str, Any]:
-    """The settings by which a discovery was made, for `prepare`."""
-    settings: dict[str, Any] = {"variables": found.names, **found.settings}
-    if "knowledge" in settings:
-        settings["knowledge"] = Knowledge(**settings["knowledge"])
-    return settings
-
-
 def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tuple[str, ...]:
     """All columns of all tables, in the order given or met."""
     found = tuple(dict.fromkeys(name for table in tables for name in table.names))
     if given is None:
         return found
-    if isinstance(given, str):
-        raise ConfigError(f"variables must be a list of names, got the text {given!r}")
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+        raise ConfigError(f"variables must be a list of names, got {given!r}")
     if sorted(given) != sorted(found):
         raise ConfigError("variables must be the columns of the tables, each once")
     return tuple(given)
@@ -213,12 +196,14 @@ def _holdings(transport: InProcess) -> tuple[Holding, ...]:
 def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...], missing: str, *, one_round: bool) -> Choice:
     """What `auto` takes for these blocks."""
     everything = set(variables)
-    gaps = [np.isnan(block.rows).any(axis=1) for block in blocks]
-    lost = sum(int(lacking.sum()) for lacking in gaps) if missing == "complete" else 0
+    rows: dict[str, int] = {}
+    for block in blocks:  # several sites may hold the same rows
+        lost = int(np.isnan(block.rows).any(axis=1).sum()) if missing == "complete" else 0
+        rows[block.block] = max(rows.get(block.block, 0), len(block.rows) - lost)
     return choose(
         Circumstances(
             p=len(variables),
-            rows=sum(len(block.rows) for block in blocks) - lost,
+            rows=sum(rows.values()),
             all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
             complete_rows=missing == "complete",
             one_round=one_round,

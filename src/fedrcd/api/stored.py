@@ -11,13 +11,14 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.api.given import KnowledgeLike, as_knowledge
 from fedrcd.api.left_out import Without, cannot_be_spared, changes_without
 from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
+from fedrcd.api.settings import arithmetic_of, recorded
 from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError
 from fedrcd.federation.ledger.configuration import TENSOR
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice
-from fedrcd.methods.registry import METHODS, Card, build, find
+from fedrcd.methods.registry import METHODS, Card, build, find, require_options
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
 from fedrcd.statistics.coverage import Holding
@@ -45,6 +46,7 @@ def discover_stored(
     ProtocolError
         When the state is empty, or the method asks the sites more than once.
     """
+    require_options(method, options)
     transport = LedgerTransport.of(ledger)
     choice = _choose(transport) if method == AUTO else Choice(method, "")
     card = find(choice.method)
@@ -72,9 +74,10 @@ def discover_stored(
         notes=notes,
         holdings=[Holding(one.site, one.block, one.columns, one.rows) for one in ledger.roster.active()],
         state_id=ledger.state_id,
+        settings=recorded(arithmetic=arithmetic_of(ledger.configuration.grid), knowledge=known),
     )
-    recorded = {**found.options, "knowledge": asdict(known)} if known else found.options
-    ledger.record_result(card.name, recorded, found.to_json())
+    asked = {**found.options, "knowledge": asdict(known)} if known else found.options
+    ledger.record_result(card.name, asked, found.to_json())
     return found
 
 

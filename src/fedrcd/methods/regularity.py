@@ -31,7 +31,10 @@ def require_units(frame: Frame, names: tuple[str, ...]) -> None:
 
 
 def _absurd(name: str) -> StatisticError:
-    return StatisticError(f"column {name!r} has a spread whose powers do not fit a number; change its unit")
+    return StatisticError(
+        f"column {name!r} has a spread whose powers do not fit a number; look for extreme values "
+        "there, or change its unit"
+    )
 
 
 def require_regular(cov: Matrix, names: tuple[str, ...]) -> None:

@@ -23,6 +23,7 @@ from fedrcd.graphs.constraints import Constraints
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 Selection = Literal["adaptive-lasso", "bic", "none"]
+SELECTIONS: tuple[str, ...] = get_args(Selection)
 
 NEGLIGIBLE = 1e-12
 """A predictor that accounts for less than this share of a variance is no parent, whatever the penalty."""
@@ -37,9 +38,9 @@ class Weights:
     correlation: bool = False
 
     def __post_init__(self) -> None:
-        if self.selection not in get_args(Selection):
+        if self.selection not in SELECTIONS:
             raise ConfigError(
-                f"weights must be one of {', '.join(get_args(Selection))}, "
+                f"weights must be one of {', '.join(SELECTIONS)}, "
                 f"or bootstrap (only discover and FedLiNGAM take it), got {self.selection!r}"
             )
         number = isinstance(self.penalty, Real) and not isinstance(self.penalty, bool)

@@ -295,6 +295,9 @@ def _cost_words(result: Result) -> str:
 
 def _settings(result: Result) -> list[tuple[str, str]]:
     settings = [("method", result.method), *((name, str(value)) for name, value in result.options.items())]
+    settings += [
+        (name, value if isinstance(value, str) else json.dumps(value)) for name, value in result.settings.items()
+    ]
     if result.state_id:
         settings.append(("state", result.state_id))
     return settings + [(f"{name} version", version) for name, version in result.versions.items()]

@@ -1,0 +1,41 @@
+"""How users are told how far a run is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+from fedrcd.errors import ConfigError
+from fedrcd.protocol.transport import Traffic
+from fedrcd.report.patience import patience
+
+Progress: TypeAlias = Callable[[Traffic], None]
+
+
+class Told(NamedTuple):
+    """What is called after each answer of a site, and after each replicate of a bootstrap."""
+
+    of_traffic: Progress | None = None
+    of_replicates: Callable[[int], None] | None = None
+
+
+@contextmanager
+def told(progress: Any) -> Iterator[Told]:
+    """From the argument `progress` of a user: a function of the traffic, True for a bar, or nothing."""
+    if progress is True:
+        with patience("reading tables") as sign:
+            yield Told(
+                lambda traffic: sign.say(traffic.words, traffic.share), lambda done: sign.say(f"{done} replicates")
+            )
+    elif progress is None or progress is False:
+        yield Told()
+    else:
+        require_callable("progress", progress)
+        yield Told(progress)
+
+
+def require_callable(name: str, value: object) -> None:
+    """Raise unless an argument is a function or nothing."""
+    if value is not None and not callable(value):
+        raise ConfigError(f"{name} must be a function, got {value!r}")
