@@ -102,6 +102,14 @@ def test_what_is_not_here_says_so():
         lingam.DirectLiNGAM(apply_prior_knowledge_softly=True)
     with pytest.raises(ConfigError, match="numbers from 0 to 2"):
         lingam.make_prior_knowledge(3, exogenous_variables=[3])
+    with pytest.raises(ConfigError, match=r"numbers from 0 to 2, got 1\.7"):
+        lingam.make_prior_knowledge(3, sink_variables=[1.7])
+    with pytest.raises(ConfigError, match="n_variables must be a whole number of at least 1, got 'x'"):
+        lingam.make_prior_knowledge("x")
+    with pytest.raises(ConfigError, match=r"paths must be a list of pairs \(from, to\), got \(0, 1, 2\)"):
+        lingam.make_prior_knowledge(3, paths=[(0, 1, 2)])
+    with pytest.raises(ConfigError, match="exogenous_variables must be a list, got 1"):
+        lingam.make_prior_knowledge(3, exogenous_variables=1)
     with pytest.raises(ConfigError, match="must be square"):
         lingam.make_dot(np.zeros((2, 3)))
     with pytest.raises(ConfigError, match="one entry per variable"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,18 @@ def make_prior_knowledge(
     >>> make_prior_knowledge(3, exogenous_variables=[0], paths=[(0, 2)]).tolist()
     [[-1, 0, 0], [-1, -1, -1], [1, -1, -1]]
     """
+    if not _is_whole(n_variables) or n_variables < 1:
+        raise ConfigError(f"n_variables must be a whole number of at least 1, got {n_variables!r}")
     known = np.full((n_variables, n_variables), -1, dtype=np.int64)
-    for pairs, value in ((no_paths, 0), (paths, 1)):
-        for start, end in pairs or ():
+    for name, pairs, value in (("no_paths", no_paths, 0), ("paths", paths, 1)):
+        for pair in _several(name, pairs):
+            if not isinstance(pair, Iterable) or len(ends := list(pair)) != 2:
+                raise ConfigError(f"{name} must be a list of pairs (from, to), got {pair!r} among them")
+            start, end = ends
             known[_index(end, n_variables), _index(start, n_variables)] = value
-    for variable in sink_variables or ():
+    for variable in _several("sink_variables", sink_variables):
         known[:, _index(variable, n_variables)] = 0
-    for variable in exogenous_variables or ():
+    for variable in _several("exogenous_variables", exogenous_variables):
         known[_index(variable, n_variables), :] = 0
     np.fill_diagonal(known, -1)
     return known
@@ -87,7 +93,19 @@ def _direction(start: int, end: int, sign: int, labels: Sequence[str] | None) ->
     return f"{effect} <--- {cause} " + ("(b>0)" if sign > 0 else "(b<0)" if sign < 0 else "")
 
 
+def _several(name: str, given: Any) -> list[Any]:
+    if given is None:
+        return []
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise ConfigError(f"{name} must be a list, got {given!r}")
+    return list(given)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _index(variable: Any, n_variables: int) -> int:
-    if isinstance(variable, bool) or not 0 <= int(variable) < n_variables:
+    if not _is_whole(variable) or not 0 <= variable < n_variables:
         raise ConfigError(f"variables must be numbers from 0 to {n_variables - 1}, got {variable!r}")
     return int(variable)
