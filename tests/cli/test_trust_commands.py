@@ -57,6 +57,8 @@ def test_knowledge_is_read_from_a_file_and_kept(tmp_path):
     ("command", "arguments", "code", "word"),
     [
         ("bootstrap", ["--replicates", "1"], 2, "--replicates must be at least 2, got 1"),
+        ("bootstrap", ["--seed", "-1"], 2, "--seed must be at least 0, got -1"),
+        ("bootstrap", ["--resample", "rows", "--groups", "20"], 2, "with --resample rows there are none"),
         ("bootstrap", ["--level", "2"], 2, "level must be a number between 0 and 1"),
         ("bootstrap", ["--plan", "--resample", "rows"], 2, "with --resample rows nothing is sent"),
         ("bootstrap", ["--groups", "3"], 2, "groups must be a whole number of at least 10"),

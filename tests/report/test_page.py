@@ -81,6 +81,12 @@ def test_the_state_is_told_only_where_there_is_one():
     assert "<dd>3f2a</dd>" in replace(results.chain(), state_id="3f2a").report()
 
 
+def test_settings_are_told_with_the_options():
+    page = replace(results.chain(), settings={"trim": 8.0, "knowledge": {"sinks": ["sleep"]}}).report()
+    for text in ("trim", "8.0", "knowledge", "{&#34;sinks&#34;: [&#34;sleep&#34;]}"):
+        assert f">{text}</" in page
+
+
 def test_one_variable_and_no_edge_are_told():
     assert "There is one variable" in results.lonely().report()
     assert "No effect passed the selection of edges" in results.empty().report()

@@ -53,6 +53,10 @@ def bootstrap(
     require_level(level)
     if replicates < 2:
         raise ConfigError(f"--replicates must be at least 2, got {replicates}")
+    if seed is not None and seed < 0:
+        raise ConfigError(f"--seed must be at least 0, got {seed}")
+    if groups is not None and resample == "rows":
+        raise ConfigError("--groups are of --resample groups; with --resample rows there are none")
     if plan_only and resample == "rows":
         raise ConfigError("--plan is about what sites send; with --resample rows nothing is sent")
     if out is not None and out.suffix != ".json":
