@@ -7,7 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
 # The reference packages do not install on 3.13.
 REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done)
-PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+# Modules are compiled when they are first imported: most never are.
+PIP_INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
 # The tests start hundreds of processes: modules are compiled once, whatever the surroundings say.
 export PYTHONDONTWRITEBYTECODE :=
 # find_python(version): that interpreter, on the path or of pyenv; nothing if it is not here
