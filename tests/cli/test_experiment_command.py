@@ -87,8 +87,8 @@ def test_nothing_is_forgotten_while_a_run_is_unfinished(ran, tmp_path, name):
     (folder / f"{name}.unfinished.jsonl").touch()
     done = fedrcd("experiment", "forget", "fedhc", "--results", folder)
     assert done.returncode == 2
-    assert f"or start over with `fedrcd experiment run {name} --fresh`" in last_line(done)
-    assert "run it to the end first" in last_line(done)
+    command = f"fedrcd experiment run {name}{' --seeds 1' * (name == 'ablation')} --results {folder}"
+    assert last_line(done).endswith(f"run it to the end first with `{command}`, or start over with `{command} --fresh`")
     assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
 
 
@@ -103,7 +103,8 @@ def test_nothing_is_forgotten_beside_a_damaged_file(ran, tmp_path):
     (folder / "stratification.parquet").touch()
     done = fedrcd("experiment", "forget", "fedhc", "--results", folder)
     assert done.returncode == 4
-    assert "or start over with `fedrcd experiment run stratification --fresh`" in last_line(done)
+    command = f"fedrcd experiment run stratification --results {folder} --fresh"
+    assert last_line(done).endswith(f"or start over with `{command}`")
     assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
 
 
@@ -121,10 +122,14 @@ def test_a_page_with_figures_is_written(ran, tmp_path):
         (("show", "everything"), 2, "the experiments are complexity, noise"),
         (("run", "ablation", "--seeds", 0), 2, "seeds must be at least 1"),
         (("run", "ablation", "--processes", 0), 2, "processes must be at least 1"),
-        (("show", "ablation", "--results", "nowhere"), 4, "run `fedrcd experiment run ablation` first"),
+        (
+            ("show", "ablation", "--results", "nowhere"),
+            4,
+            "run `fedrcd experiment run ablation --results nowhere` first",
+        ),
         (("forget", "fedrcd-y"), 2, "did you mean"),
         (("forget", "fedhc", "--results", "nowhere"), 4, "there are no finished results in nowhere"),
-        (("report", "--results", "nowhere"), 4, "run `fedrcd experiment run all` first"),
+        (("report", "--results", "nowhere"), 4, "run `fedrcd experiment run all --results nowhere` first"),
     ],
 )
 def test_mistakes_are_answered_in_one_line(arguments, code, words, tmp_path):
@@ -143,8 +148,21 @@ def test_other_settings_over_old_results_are_refused(ran):
 
 def test_damaged_results_are_refused(ran, tmp_path):
     (tmp_path / "ablation.parquet").write_bytes((ran / "ablation.parquet").read_bytes()[:-100])
+    shutil.copy(ran / "ablation.seconds.parquet", tmp_path)
     for command in (("run", "ablation", "--seeds", 1), ("show", "ablation")):
         done = fedrcd("experiment", *command, "--results", tmp_path)
         assert done.returncode == 4
         assert "damaged" in last_line(done)
-        assert "--fresh" in last_line(done)
+        assert f"`fedrcd experiment run ablation --seeds 1 --results {tmp_path} --fresh`" in last_line(done)
+
+
+@pytest.mark.parametrize("command", [("show", "noise"), ("report",)])
+def test_the_file_of_another_experiment_is_not_shown(ran, tmp_path, command):
+    for ending in ("parquet", "seconds.parquet"):
+        shutil.copy(ran / f"ablation.{ending}", tmp_path / f"noise.{ending}")
+    done = fedrcd("experiment", *command, "--results", tmp_path)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert last_line(done) == (
+        f"error: {tmp_path / 'noise.parquet'} holds the results of ablation, not of noise; restore it, or start over "
+        f"with `fedrcd experiment run noise --seeds 1 --results {tmp_path} --fresh`"
+    )

@@ -1,21 +1,26 @@
 """Several experiments in one folder, as a user types it; small ones stand in for ours."""
 
+import json
+import re
+import shlex
+import shutil
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 
 from fedrcd.cli.main import main
 from fedrcd.experiments import results_page, runner, studies
-from fedrcd.experiments.cells import QUICK
+from fedrcd.experiments.cells import Scale
 from fedrcd.experiments.experiment import Experiment
 from fedrcd.experiments.store import Store
-from tests.experiments.test_store import some_cells
+from tests.experiments.test_store import finished, some_cells
 
 SIZES = {"small": 2, "larger": 3}
 
 
 def text(frame):
-    yield f"seeds {sorted(set(frame['seed']))}"
+    yield f"seeds {sorted(set(frame['seed']))}, {frame['robust'].count()} rows"
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +39,28 @@ def fedrcd(monkeypatch, capsys, tmp_path):
     """Run a command on the folder: the exit code, and what it said on stdout and stderr."""
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fedrcd", "experiment", *arguments, "--results", str(tmp_path)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return end.value.code or 0, *capsys.readouterr()
+        return typed(["fedrcd", "experiment", *arguments, "--results", str(tmp_path)], monkeypatch, capsys)
 
     return run
+
+
+def typed(words, monkeypatch, capsys):
+    """Run a command: the exit code, and what it said on stdout and stderr."""
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, *capsys.readouterr()
+
+
+def advice(said):
+    """The last command that the last line advises."""
+    return re.findall("`([^`]*)`", said.splitlines()[-1])[-1]
+
+
+def rename(folder, old, new):
+    """Give the results of an experiment the name of another."""
+    for ending in (".parquet", ".seconds.parquet"):
+        shutil.copy(folder / f"{old}{ending}", folder / f"{new}{ending}")
 
 
 def contents(folder):
@@ -64,7 +85,7 @@ def test_a_damaged_experiment_stops_no_other_and_the_line_says_how_to_mend_it(fe
     assert "2 cells measured" in out
     (line,) = [line for line in err.splitlines() if line.startswith("skipped: ")]
     assert "larger.parquet is damaged" in line
-    assert "`fedrcd experiment run larger --fresh`" in line
+    assert f"`fedrcd experiment run larger --results {tmp_path} --fresh`" in line
     assert fedrcd("run", "larger", "--fresh")[0] == 0
     assert fedrcd("show", "larger")[0] == 0
 
@@ -75,7 +96,134 @@ def test_commands_that_cannot_start_over_name_the_one_that_can(fedrcd, tmp_path,
     (tmp_path / "small.parquet").write_text("spoiled")
     code, _, err = fedrcd(*command)
     assert code == 4
-    assert err.splitlines()[-1].endswith("or start over with `fedrcd experiment run small --fresh`")
+    assert err.endswith(f"or start over with `fedrcd experiment run small --results {tmp_path} --fresh`\n")
+
+
+COMMANDS = [
+    ("show", "small"),
+    ("report",),
+    ("show", "all"),
+    ("forget", "fedhc"),
+    ("run", "small", "--full", "--seeds", "3"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_way_out_of_damage_works_as_printed(monkeypatch, capsys, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "my results"
+
+    def fedrcd(*words):
+        return typed(["fedrcd", "experiment", *words], monkeypatch, capsys)
+
+    fedrcd("run", "small")
+    usual = contents(tmp_path / "results" / "quick")
+    fedrcd("run", "small", "--full", "--seeds", "3", "--results", "my results")
+    whole = contents(folder)
+    (folder / "small.parquet").write_bytes(whole["small.parquet"][:-100])
+    code, _, err = fedrcd(*command, "--results", "my results")
+    assert code == 4
+    assert advice(err) == "fedrcd experiment run small --full --seeds 3 --results 'my results' --fresh"
+    assert typed(shlex.split(advice(err)), monkeypatch, capsys)[0] == 0
+    assert contents(folder)["small.parquet"] == whole["small.parquet"]
+    assert contents(tmp_path / "results" / "quick") == usual
+
+
+@pytest.mark.parametrize("full", [(), ("--full",)])
+def test_where_nothing_is_finished_the_command_says_scale_and_folder(monkeypatch, capsys, tmp_path, full):
+    monkeypatch.chdir(tmp_path)
+    options = "".join(f" {word}" for word in full)
+    for folder in ((), ("--results", "mine")):
+        ending = "".join(f" {word}" for word in folder)
+        for command, name in ((("show", "small"), "small"), (("show", "all"), "all"), (("report",), "all")):
+            code, _, err = typed(["fedrcd", "experiment", *command, *full, *folder], monkeypatch, capsys)
+            assert code == 4
+            assert err.endswith(f"; run `fedrcd experiment run {name}{options}{ending}` first\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(("show", "small"), "small"), (("show", "all"), "all"), (("report",), "all")]
+)
+def test_what_was_begun_is_to_be_finished_at_its_scale(fedrcd, tmp_path, command, name):
+    Store(tmp_path, "small", Scale(seeds=5)).begin(some_cells(2))
+    assert advice(fedrcd(*command)[2]) == f"fedrcd experiment run {name} --seeds 5 --results {tmp_path}"
+
+
+@pytest.mark.parametrize("command", [("show", "small"), ("show", "all"), ("report",)])
+@pytest.mark.parametrize("kept", ["all", "some"])
+def test_results_of_another_experiment_are_not_shown_under_this_name(fedrcd, tmp_path, command, kept):
+    fedrcd("run", "larger")
+    if kept == "some":
+        Store(tmp_path, "larger").forget("any", {"ratios"})
+    rename(tmp_path, "larger", "small")
+    code, out, err = fedrcd(*command)
+    assert (code, out) == (4, "")
+    assert f"{tmp_path / 'small.parquet'} holds the results of larger, not of small; restore it, or start over" in err
+    assert fedrcd(*shlex.split(advice(err))[2:])[0] == 0
+    assert "seeds [0, 1]" in fedrcd("show", "small")[1]
+
+
+def test_results_of_no_cell_of_an_experiment_are_not_shown(fedrcd, tmp_path):
+    finished(tmp_path, some_cells(2, rows=401), name="small")
+    code, _, err = fedrcd("show", "small")
+    assert code == 4
+    assert "small.parquet holds none of the cells of small (the small grid, 2 seeds): it is another experiment's" in err
+    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+
+
+def test_results_of_an_experiment_that_has_changed_since_can_be_shown(fedrcd, tmp_path):
+    finished(tmp_path, [*some_cells(1), *some_cells(1, rows=401)], name="small")
+    code, out, _ = fedrcd("show", "small")
+    assert code == 0
+    assert "seeds [0]" in out
+
+
+def test_a_run_over_the_file_of_another_experiment_says_that_cells_differ(fedrcd, tmp_path):
+    fedrcd("run", "larger")
+    rename(tmp_path, "larger", "small")
+    code, _, err = fedrcd("run", "small")
+    assert code == 2
+    assert "small.parquet holds other cells than small has (the small grid, 2 seeds): it is another experiment's" in err
+    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+
+
+def without(path, column):
+    """Take a column out of a file."""
+    pq.write_table(pq.read_table(path).drop_columns([column]), path)
+
+
+@pytest.mark.parametrize("command", [("show", "small"), ("report",)])
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [("skewness", "it lacks the column skewness"), ("robust", "it lacks a column that is to be shown (robust)")],
+)
+def test_results_without_a_column_are_damaged(fedrcd, tmp_path, command, column, words):
+    fedrcd("run", "small")
+    without(tmp_path / "small.parquet", column)
+    code, _, err = fedrcd(*command)
+    assert code == 4
+    assert err.splitlines()[-1].startswith(f"error: {tmp_path / 'small.parquet'} is damaged: {words}; restore it, or ")
+    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+
+
+def test_a_text_that_does_not_find_its_own_key_is_a_bug_and_no_damage(tmp_path):
+    def wrong(frame):
+        yield {}[len(frame)]
+
+    small = Experiment(name="small", title="", cells=lambda _: some_cells(2), text=wrong)
+    with pytest.raises(KeyError):
+        list(results_page.section(small, finished(tmp_path, some_cells(2))))
+
+
+@pytest.mark.parametrize("command", [("show", "small"), ("report",), ("run", "small")])
+def test_a_header_of_another_form_is_damage(fedrcd, tmp_path, command):
+    fedrcd("run", "small")
+    path = tmp_path / "small.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"fedrcd": json.dumps(["a", "list"])}), path)
+    code, _, err = fedrcd(*command)
+    assert code == 4
+    assert "small.parquet is damaged: it does not say how it was made; restore it, or start over with" in err
+    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
 
 
 @pytest.mark.parametrize("mistake", [("--processes", "0"), ("--seeds", "0"), ("larger", "smal")])
@@ -100,7 +248,7 @@ def test_experiments_of_one_fresh_command_share_what_it_measures(fedrcd):
 
 def test_going_on_with_a_fresh_run_takes_nothing_over_either(fedrcd, tmp_path):
     fedrcd("run", "larger")
-    Store(tmp_path, "small").begin(some_cells(2), QUICK, fresh=True)
+    Store(tmp_path, "small").begin(some_cells(2), fresh=True)
     assert "small: 2 cells measured; results" in fedrcd("run", "small")[1]
 
 
@@ -115,7 +263,7 @@ def test_an_interrupted_fresh_run_says_how_to_go_on(fedrcd, monkeypatch):
 def test_all_shows_what_is_finished_and_says_what_is_not(fedrcd, tmp_path):
     code, _, err = fedrcd("show", "all")
     assert code == 4
-    assert "run `fedrcd experiment run all` first" in err
+    assert f"run `fedrcd experiment run all --results {tmp_path}` first" in err
     fedrcd("run", "larger")
     code, out, err = fedrcd("show", "all")
     assert code == 0
@@ -134,7 +282,7 @@ def test_results_that_lack_cells_are_neither_shown_nor_reported(fedrcd, tmp_path
     code, _, err = fedrcd(*command)
     assert code == 4
     assert "3 cells are missing from" in err
-    assert err.endswith("run `fedrcd experiment run larger` again\n")
+    assert err.endswith(f"run `fedrcd experiment run larger --results {tmp_path}` again\n")
     assert "larger is not shown: 3 cells are missing" in fedrcd("show", "all")[2]
 
 

@@ -78,11 +78,12 @@ def run(
 
     if processes is not None and processes < 1:
         raise ConfigError(f"processes must be at least 1, got {processes}")
-    scale, folder = _scale(full=full, seeds=seeds), _folder(results, full=full)
+    scale = _scale(full=full, seeds=seeds)
+    folder = _folder(results, scale)
     anew: list[Store] = []
     for one in _chosen(names):
-        store = Store(folder, one.name)
-        others = [Store(folder, name) for name in EXPERIMENTS if name != one.name]
+        store = Store(folder, one.name, scale)
+        others = [Store(folder, name, scale).as_recorded() for name in EXPERIMENTS if name != one.name]
         if fresh or store.is_fresh:  # what was there before is of no use
             others = list(anew)
             anew.append(store)
@@ -95,7 +96,6 @@ def run(
                 outcome = run_cells(
                     list(one.cells(scale)),
                     store,
-                    scale,
                     others=others,
                     fresh=fresh,
                     processes=processes,
@@ -112,20 +112,22 @@ def run(
 @experiment.command()
 def show(names: Names, full: Full = False, results: Results = None) -> None:
     """Show what experiments found, as tables in Markdown."""
-    from fedrcd.experiments.results_page import NOTHING_FINISHED, section
+    from fedrcd.experiments.results_page import lack, nothing_finished, section
     from fedrcd.experiments.store import Store
 
-    folder, chosen = _folder(results, full=full), _chosen(names)
+    scale, chosen = _scale(full=full), _chosen(names)
+    folder = _folder(results, scale)
+    stores = {one.name: Store(folder, one.name, scale).as_recorded() for one in chosen}
     if ALL in names:
-        lacks = {one.name: Store(folder, one.name).lack() for one in chosen}
+        lacks = {one.name: lack(one, stores[one.name]) for one in chosen}
         chosen = [one for one in chosen if not lacks[one.name]]
         if not chosen:
-            raise FileError(NOTHING_FINISHED.format(folder=folder))
-        for name, lack in lacks.items():
-            if lack:
-                print(f"{name} is not shown: {lack}", file=sys.stderr)
+            raise nothing_finished(folder, scale)
+        for name, problem in lacks.items():
+            if problem:
+                print(f"{name} is not shown: {problem}", file=sys.stderr)
     for one in chosen:
-        lines = list(section(one, folder))
+        lines = list(section(one, stores[one.name]))
         print(f"## {one.name}: {one.title}\n")
         for line in lines:
             print(line)
@@ -142,8 +144,9 @@ def forget(
     from fedrcd.experiments.studies import EXPERIMENTS
     from fedrcd.methods.registry import find
 
-    name, folder = find(method).name, _folder(results, full=full)
-    tasks = {Store(folder, one.name): one.tasks_with(name) for one in EXPERIMENTS.values()}
+    name, scale = find(method).name, _scale(full=full)
+    folder = _folder(results, scale)
+    tasks = {Store(folder, one.name, scale).as_recorded(): one.tasks_with(name) for one in EXPERIMENTS.values()}
     for store, affected in tasks.items():
         if affected:
             store.require_finished()  # its journal would bring the cells back
@@ -172,10 +175,11 @@ def report(
     """Write a page of all finished results, the paper's figures beside ours, with figures."""
     from fedrcd.experiments.results_page import page
 
-    folder = _folder(results, full=full)
+    scale = _scale(full=full)
+    folder = _folder(results, scale)
     target = out or folder / "results.md"
     with patience("drawing"):
-        text = "\n".join(page(folder, target, figures or target.parent / "figures"))
+        text = "\n".join(page(folder, target, figures or target.parent / "figures", scale))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
@@ -192,7 +196,7 @@ def _chosen(names: list[str]) -> list[Experiment]:
     return list(EXPERIMENTS.values()) if ALL in names else named
 
 
-def _scale(*, full: bool, seeds: int | None) -> Scale:
+def _scale(*, full: bool, seeds: int | None = None) -> Scale:
     from fedrcd.experiments.cells import FULL, QUICK, Scale
 
     if seeds is not None and seeds < 1:
@@ -200,8 +204,10 @@ def _scale(*, full: bool, seeds: int | None) -> Scale:
     return Scale(full=full, seeds=seeds or (FULL if full else QUICK).seeds)
 
 
-def _folder(results: Path | None, *, full: bool) -> Path:
-    return results or Path("results") / ("full" if full else "quick")
+def _folder(results: Path | None, scale: Scale) -> Path:
+    from fedrcd.experiments.store import usual_folder
+
+    return results or usual_folder(scale)
 
 
 def _left(progress: Progress) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -63,6 +64,24 @@ class Scale:
 
     full: bool = False
     seeds: int = 2
+
+    @classmethod
+    def parse(cls, words: str) -> Scale:
+        """A scale from its words."""
+        found = re.fullmatch(r"(the paper's grid|the small grid), (\d+) seeds?", words)
+        if found is None:
+            raise ValueError(f"a scale reads like '{cls().words}', got {words!r}")
+        return cls(full=found[1] == cls(full=True).grid, seeds=int(found[2]))
+
+    @property
+    def grid(self) -> str:
+        """In words, which grid it is."""
+        return "the paper's grid" if self.full else "the small grid"
+
+    @property
+    def words(self) -> str:
+        """The grid and the number of seeds, as results record them."""
+        return f"{self.grid}, {self.seeds} seed{'s' * (self.seeds != 1)}"
 
     @property
     def fewer(self) -> int:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 
 import pandas as pd
 
 from fedrcd.errors import FileError
+from fedrcd.experiments.cells import QUICK, Scale
 from fedrcd.experiments.claims import claims_table
 from fedrcd.experiments.experiment import Experiment
 from fedrcd.experiments.figures import draw
 from fedrcd.experiments.recovery import DATA
-from fedrcd.experiments.store import Store, provenance
+from fedrcd.experiments.store import Store, provenance, run_command
 from fedrcd.experiments.studies import EXPERIMENTS
 
 INTRODUCTION = """# Results
@@ -24,17 +27,64 @@ differences are paired. AncAcc is the share of true ancestral relations that an 
 two standard errors of zero is a tie.
 """
 
-NOTHING_FINISHED = "there are no finished results in {folder}; run `fedrcd experiment run all` first"
+
+def nothing_finished(folder: Path, scale: Scale) -> FileError:
+    """That a folder has nothing to show, and what to run: at the scale that was begun there, else at this one."""
+    begun = {Store(folder, name).recorded for name in EXPERIMENTS} - {None}
+    command = run_command("all", folder, (begun.pop() if len(begun) == 1 else None) or scale)
+    return FileError(f"there are no finished results in {folder}; run {command} first")
 
 
-def section(experiment: Experiment, folder: Path) -> Iterator[str]:
+def lack(experiment: Experiment, store: Store) -> str:
+    """What keeps results from being shown, and what to do; results that are not the experiment's are refused."""
+    if store.results.exists():
+        _require_own(experiment, store)
+    return store.lack()
+
+
+def section(experiment: Experiment, store: Store) -> Iterator[str]:
     """What an experiment found: how much was run, and its text."""
-    store = Store(folder, experiment.name)
+    if problem := lack(experiment, store):
+        raise FileError(problem)
     frame = store.frame()
-    yield f"*{store.grid}, {measured_on(frame)}; {made_with(frame)}.*\n"
+    yield f"*{store.made_at.grid}, {measured_on(frame)}; {made_with(frame)}.*\n"
     for package, number in store.left_out.items():
         yield f"*Left out: {number} cells that need the package {package}, which was not installed.*\n"
-    yield from experiment.text(frame)
+    with _columns_of(store):
+        yield from experiment.text(frame)
+
+
+def _require_own(experiment: Experiment, store: Store) -> None:
+    """Refuse the file of another experiment.
+
+    Files do not name their experiment, but its cells. One that has changed since keeps some of them as a rule, and its
+    older results can still be shown.
+    """
+    name, scale = experiment.name, store.made_at
+    cells = list(experiment.cells(scale))
+    if store.is_of(cells):
+        store.require_settings(cells)
+        return
+    for other in EXPERIMENTS.values():
+        if store.is_of(list(other.cells(scale))):
+            raise FileError(f"{store.results} holds the results of {other.name}, not of {name}; {store.way_out}")
+    if not store.holds_any(cells):
+        raise FileError(
+            f"{store.results} holds none of the cells of {name} ({scale.words}): it is another experiment's file, or "
+            f"{name} has changed since; {store.way_out}"
+        )
+
+
+@contextmanager
+def _columns_of(store: Store) -> Iterator[None]:
+    """Call results damaged in which pandas does not find a column; other keys that are not found are bugs."""
+    try:
+        yield
+    except KeyError as problem:
+        *_, (innermost, _) = walk_tb(problem.__traceback__)
+        if not innermost.f_globals["__name__"].startswith("pandas."):
+            raise
+        raise store.damaged(store.results, f"it lacks a column that is to be shown ({problem.args[0]})") from problem
 
 
 def measured_on(frame: pd.DataFrame) -> str:
@@ -58,21 +108,27 @@ def made_with(frame: pd.DataFrame) -> str:
     return ", ".join(parts)
 
 
-def page(folder: Path, out: Path, figures: Path | None) -> Iterator[str]:
-    """The page, line by line; figures are drawn on the way if a folder for them is given."""
-    finished = [one for one in EXPERIMENTS.values() if Store(folder, one.name).results.exists()]
+def page(folder: Path, out: Path, figures: Path | None, scale: Scale = QUICK) -> Iterator[str]:
+    """The page, line by line; figures are drawn on the way if a folder for them is given.
+
+    `scale` is for advice on what to run where files do not say at which scale they were made.
+    """
+    stores = {name: Store(folder, name, scale).as_recorded() for name in EXPERIMENTS}
+    finished = [one for one in EXPERIMENTS.values() if stores[one.name].results.exists()]
     if not finished:
-        raise FileError(NOTHING_FINISHED.format(folder=folder))
+        raise nothing_finished(folder, scale)
+    # Before anything else is made of results: this refuses those that cannot be used.
+    sections = {one.name: list(section(one, stores[one.name])) for one in finished}
     yield INTRODUCTION.format(folder=f"`{_from(out, folder)}`")
     yield "## What the paper says and what we find\n"
-    yield from claims_table({one.name: Store(folder, one.name).frame() for one in finished})
+    yield from claims_table({one.name: stores[one.name].frame() for one in finished})
     for experiment in finished:
         repeats = f" ({experiment.paper} of the paper)" if experiment.paper else ""
         yield f"## {experiment.name}\n\n{experiment.title}{repeats}.\n"
         if figures is not None:
-            for figure in experiment.figures(Store(folder, experiment.name).frame()):
+            for figure in experiment.figures(stores[experiment.name].frame()):
                 yield f"![{experiment.title}]({_from(out, draw(figure, figures))})\n"
-        yield from section(experiment, folder)
+        yield from sections[experiment.name]
 
 
 def _from(out: Path, target: Path) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
-from fedrcd.experiments.cells import Cell, Row, Scale
+from fedrcd.experiments.cells import Cell, Row
 from fedrcd.experiments.store import Record, Store, elsewhere, record
 from fedrcd.protocol.site import available_threads
 
@@ -46,7 +46,6 @@ class Outcome:
 def run_cells(
     cells: Sequence[Cell],
     store: Store,
-    scale: Scale,
     *,
     others: Sequence[Store] = (),
     fresh: bool = False,
@@ -62,8 +61,6 @@ def run_cells(
         In the order in which they stand in the results.
     store : Store
         Where results go, and where those of an earlier run are.
-    scale : Scale
-        For the record.
     others : sequence of Store
         Other experiments, whose cells are taken over where they are the same.
     fresh : bool
@@ -75,7 +72,7 @@ def run_cells(
     warn : callable
         Called with a line about each file of another experiment that cannot be read.
     """
-    done = {} if fresh else store.open(cells, scale)
+    done = {} if fresh else store.open(cells)
     outcome = Outcome(found=len(done))
     missing = [cell for cell in cells if cell.key not in done]
     if missing:
@@ -91,12 +88,12 @@ def run_cells(
     if fresh:
         store.clear()
     if todo:
-        store.begin(cells, scale, fresh=fresh)
+        store.begin(cells, fresh=fresh)
         with store.claimed():
             _measure(todo, store, done, processes or available_threads(), progress)
     if todo or outcome.taken_over or store.journal.exists() or not store.results.exists():
         store.folder.mkdir(parents=True, exist_ok=True)
-        store.finish(cells, scale, done)
+        store.finish(cells, done)
     return outcome
 
 

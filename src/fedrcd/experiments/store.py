@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.experiments.cells import Cell, Row, Scale, fingerprint
+from fedrcd.experiments.cells import FULL, QUICK, Cell, Row, Scale, fingerprint
 from fedrcd.experiments.variants import Variant
 
 SECONDS = "seconds"
@@ -75,12 +76,32 @@ def _version(package: str) -> str:
         return "unknown"
 
 
+def usual_folder(scale: Scale) -> Path:
+    """Where results go unless the user chooses a folder."""
+    return Path("results") / ("full" if scale.full else "quick")
+
+
+def run_command(name: str, folder: Path, scale: Scale, *, fresh: bool = False) -> str:
+    """What to type to run an experiment, or all, so that the results of this scale come into this folder."""
+    words = ["fedrcd", "experiment", "run", name]
+    if scale.full:
+        words.append("--full")
+    if scale.seeds != (FULL if scale.full else QUICK).seeds:
+        words += ["--seeds", str(scale.seeds)]
+    if folder != usual_folder(scale):
+        words += ["--results", str(folder)]
+    if fresh:
+        words.append("--fresh")
+    return f"`{shlex.join(words)}`"
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The files of one experiment in a folder."""
+    """The files of one experiment in a folder, and the scale at which it is run there."""
 
     folder: Path
     name: str
+    scale: Scale = QUICK
 
     @property
     def results(self) -> Path:
@@ -97,12 +118,24 @@ class Store:
         """What an unfinished run has done so far."""
         return self.folder / f"{self.name}.unfinished.jsonl"
 
-    def open(self, cells: Sequence[Cell], scale: Scale) -> dict[str, Record]:
+    @property
+    def recorded(self) -> Scale | None:
+        """The scale that the files say they were made at, if one of them can be read."""
+        for read in (self._results_header, self._times_header, self._journal_header):
+            with suppress(FileError):
+                return Scale.parse(read()["scale"])
+        return None
+
+    def as_recorded(self) -> Store:
+        """The same at the scale that its files record, for commands that are not told one; at its own if none does."""
+        return replace(self, scale=self.recorded or self.scale)
+
+    def open(self, cells: Sequence[Cell]) -> dict[str, Record]:
         """Finished cells by key; results of other settings are refused."""
-        wanted = _header(cells, scale)
+        wanted = _header(cells, self.scale)
         done: dict[str, Record] = {}
         if self.results.exists():
-            self._require_same(self.results, _file_header(self.results), wanted)
+            self._require_same(self.results, self._results_header(), wanted)
             done |= self.read_finished(cells)
         if self.journal.exists():
             header, records = self.read_journal()
@@ -111,10 +144,10 @@ class Store:
             done |= records
         return done
 
-    def begin(self, cells: Sequence[Cell], scale: Scale, *, fresh: bool = False) -> None:
+    def begin(self, cells: Sequence[Cell], *, fresh: bool = False) -> None:
         """Start a journal, unless there is one; it remembers if everything is to be measured anew."""
         if not self.journal.exists():
-            header = {**_header(cells, scale), "fresh": fresh}
+            header = {**_header(cells, self.scale), "fresh": fresh}
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self.journal.write_text(json.dumps(header) + "\n", encoding="utf-8")
@@ -124,7 +157,7 @@ class Store:
     @property
     def is_fresh(self) -> bool:
         """Whether an unfinished run was to measure everything anew."""
-        return self.journal.exists() and bool(self.read_journal()[0]["fresh"])
+        return self.journal.exists() and bool(self._journal_header()["fresh"])
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -147,9 +180,9 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
 
-    def finish(self, cells: Sequence[Cell], scale: Scale, done: Mapping[str, Record]) -> None:
+    def finish(self, cells: Sequence[Cell], done: Mapping[str, Record]) -> None:
         """Write the Parquet files, cells in their own order, and drop the journal."""
-        header = {**_header(cells, scale), "left_out": {}}
+        header = {**_header(cells, self.scale), "left_out": {}}
         results: list[Row] = []
         times: list[Row] = []
         for cell in cells:
@@ -195,14 +228,15 @@ class Store:
         ]
         dropped = {key for key, keep in zip(results["cell"].to_pylist(), kept, strict=True) if not keep}
         if dropped:
-            self._replace(results.filter(pa.array(kept)), times.filter(pa.array(kept)), _file_header(self.results))
+            self._replace(results.filter(pa.array(kept)), times.filter(pa.array(kept)), self._results_header())
         return len(dropped)
 
     def require_finished(self) -> None:
         """Refuse a journal."""
         if self.journal.exists():
             raise ConfigError(
-                f"{self.name} is not finished in {self.folder}; run it to the end first, or {_start_over(self.name)}"
+                f"{self.name} is not finished in {self.folder}; "
+                f"run it to the end first with {self._command()}, or {self._start_over()}"
             )
 
     def frame(self) -> pd.DataFrame:
@@ -215,31 +249,54 @@ class Store:
 
     def lack(self) -> str:
         """What keeps the results from being shown, and what to do; empty if nothing does."""
-        command = f"run `fedrcd experiment run {self.name}`"
+        command = f"run {self._command()}"
         if not self.results.exists():
             unfinished = " to the end" if self.journal.exists() else ""
             return f"there are no finished results in {self.results}; {command}{unfinished} first"
-        header, (results, _) = _file_header(self.results), self.tables()
-        there = len(set(results["cell"].to_pylist())) if len(results) else 0
-        missing = header["cells"] - sum(header["left_out"].values()) - there
+        header = self._results_header()
+        missing = header["cells"] - sum(header["left_out"].values()) - len(self._finished_keys())
         return f"{missing} cells are missing from {self.results}; {command} again" if missing else ""
 
     @property
-    def grid(self) -> str:
-        """In words, whether the finished results are of the paper's grid or of the small one."""
-        return str(_file_header(self.results)["scale"]).partition(",")[0]
+    def made_at(self) -> Scale:
+        """The scale of the finished results."""
+        return Scale.parse(self._results_header()["scale"])
+
+    def is_of(self, cells: Sequence[Cell]) -> bool:
+        """Whether the finished results were made for just these cells."""
+        return bool(self._results_header()["fingerprint"] == fingerprint(cells))
+
+    def holds_any(self, cells: Sequence[Cell]) -> bool:
+        """Whether one of these cells is in the finished results."""
+        return not self._finished_keys().isdisjoint(cell.key for cell in cells)
 
     @property
     def left_out(self) -> dict[str, int]:
         """Cells that the finished results lack, by the package they need."""
-        return dict(_file_header(self.results)["left_out"])
+        return dict(self._results_header()["left_out"])
 
     def _require_same(self, path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        if found["fingerprint"] != wanted["fingerprint"]:
-            raise ConfigError(
-                f"{path} was made with other settings ({found['scale']}) than those wanted ({wanted['scale']}); "
-                f"choose another folder with --results, or {_start_over(self.name)}"
+        if found["fingerprint"] == wanted["fingerprint"]:
+            return
+        if found["scale"] != wanted["scale"]:
+            problem = f"was made with other settings ({found['scale']}) than those wanted ({wanted['scale']})"
+        else:
+            problem = (
+                f"holds other cells than {self.name} has ({wanted['scale']}): it is another experiment's file, or "
+                f"{self.name} has changed since"
             )
+        raise ConfigError(f"{path} {problem}; choose another folder with --results, or {self._start_over()}")
+
+    def require_settings(self, cells: Sequence[Cell]) -> None:
+        """Refuse results in which a column is missing that says with which settings cells were measured."""
+        there = self._finished_keys()
+        named = {name for cell in cells if cell.key in there for name in cell.settings}
+        if lost := named - set(self.tables()[0].column_names):
+            raise self.damaged(self.results, f"it lacks the column {min(lost)}")
+
+    def _finished_keys(self) -> set[str]:
+        results, _ = self.tables()
+        return set(results["cell"].to_pylist()) if len(results) else set()
 
     def read_finished(self, cells: Sequence[Cell]) -> dict[str, Record]:
         """Records of the cells that the Parquet files hold, by key."""
@@ -259,15 +316,25 @@ class Store:
 
     def tables(self) -> tuple[Any, Any]:
         """Results and times, row by row; damaged ones are refused."""
-        times_path = _new(self.times) if self._is_half_replaced else self.times
-        results, times = _read(self.results), _read(times_path)
-        header, named = _file_header(self.results), {"cell", "task", *provenance()}
-        if len(results) and not named <= set(results.column_names):
-            raise _corrupt(self.results, f"it lacks a column of {', '.join(sorted(named))}")
-        alike = len(results) == len(times) and header == _file_header(times_path)
+        results, times = self._read(self.results), self._read(self._times_path)
+        for name in ("cell", "task", *provenance()) if len(results) else ():
+            if name not in results.column_names:
+                raise self.damaged(self.results, f"it lacks the column {name}")
+            if not pa.types.is_string(results[name].type) or results[name].null_count:
+                raise self.damaged(self.results, f"its column {name} does not hold text in every row")
+        alike = len(results) == len(times) and self._results_header() == self._times_header()
         if not alike or any(not name.endswith(SECONDS) for name in times.column_names):
-            raise _corrupt(self.times, "it does not belong to the results beside it")
+            raise self.damaged(self.times, "it does not belong to the results beside it")
         return results, times
+
+    def damaged(self, path: Path, why: str) -> FileError:
+        """That one of the files cannot be used, and the way out."""
+        return FileError(f"{path} is damaged: {why}; {self.way_out}")
+
+    @property
+    def way_out(self) -> str:
+        """What to do about a file that cannot be used."""
+        return f"restore it, or {self._start_over()}"
 
     def _replace(self, results: Any, times: Any, header: Mapping[str, Any]) -> None:
         """Write both files beside the old ones, then put them in their place, results first."""
@@ -280,29 +347,67 @@ class Store:
             raise FileError(f"cannot write results to {self.folder}: {problem.strerror}") from None
 
     @property
-    def _is_half_replaced(self) -> bool:
-        """Whether a kill has left new results with old times; the new times are then there, and whole."""
-        return _new(self.times).exists() and not _new(self.results).exists()
+    def _times_path(self) -> Path:
+        """The times; if a kill has left new results with old times, the new ones, which are then there and whole."""
+        is_half_replaced = _new(self.times).exists() and not _new(self.results).exists()
+        return _new(self.times) if is_half_replaced else self.times
 
     def read_journal(self) -> tuple[dict[str, Any], dict[str, Record]]:
         """Header and records of the journal, but for a torn last line."""
         try:
             text = self.journal.read_bytes()
-            header, *lines = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+            _, *lines = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
             records = {
                 line["cell"]: Record(cell=line["cell"], rows=line["rows"], times=line["times"], made=line["made"])
                 for line in lines
             }
-            _ = header["fingerprint"], header["scale"], header.setdefault("fresh", False)
         except (OSError, ValueError, KeyError, TypeError):
-            raise _corrupt(self.journal, "a line of it cannot be read") from None
-        return header, records
+            raise self.damaged(self.journal, "a line of it cannot be read") from None
+        return self._journal_header(), records
 
     def _cut_torn_line(self) -> None:
         """Take away what a killed run had begun to write."""
         text = self.journal.read_bytes()
         with self.journal.open("r+b") as file:
             file.truncate(text.rfind(b"\n") + 1)
+
+    def _journal_header(self) -> dict[str, Any]:
+        try:
+            with self.journal.open("rb") as file:
+                header = json.loads(file.readline())
+            _require_form(header)
+        except (OSError, ValueError, KeyError, TypeError):
+            raise self.damaged(self.journal, "its first line does not say how it was made") from None
+        return {"fresh": False, **header}
+
+    def _results_header(self) -> dict[str, Any]:
+        return self._file_header(self.results)
+
+    def _times_header(self) -> dict[str, Any]:
+        return self._file_header(self._times_path)
+
+    def _file_header(self, path: Path) -> dict[str, Any]:
+        try:
+            header: dict[str, Any] = json.loads((pq.read_schema(path).metadata or {})[b"fedrcd"])
+            _require_form(header)
+            _ = header["cells"] - sum(header["left_out"].values())
+        except (pa.ArrowException, OSError):
+            raise self.damaged(path, "it is missing or not a Parquet file") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self.damaged(path, "it does not say how it was made") from None
+        return header
+
+    def _read(self, path: Path) -> Any:
+        try:
+            return pq.read_table(path)
+        except (pa.ArrowException, OSError):
+            raise self.damaged(path, "it is missing or not a Parquet file") from None
+
+    def _start_over(self) -> str:
+        return f"start over with {run_command(self.name, self.folder, self.scale, fresh=True)}"
+
+    def _command(self) -> str:
+        return run_command(self.name, self.folder, self.scale)
 
 
 def elsewhere(others: Iterable[Store], cells: Sequence[Cell], warn: Callable[[str], None]) -> dict[str, Record]:
@@ -327,42 +432,12 @@ def elsewhere(others: Iterable[Store], cells: Sequence[Cell], warn: Callable[[st
 
 
 def _header(cells: Sequence[Cell], scale: Scale) -> dict[str, Any]:
-    grid = "the paper's grid" if scale.full else "the small grid"
-    words = f"{grid}, {scale.seeds} seed{'s' * (scale.seeds != 1)}"
-    return {"fingerprint": fingerprint(cells), "scale": words, "cells": len(cells)}
+    return {"fingerprint": fingerprint(cells), "scale": scale.words, "cells": len(cells)}
 
 
-def _file_header(path: Path) -> dict[str, Any]:
-    metadata = _schema(path).metadata or {}
-    try:
-        header: dict[str, Any] = json.loads(metadata[b"fedrcd"])
-        _ = header["fingerprint"], header["scale"], header["cells"], header["left_out"]
-    except (KeyError, ValueError):
-        raise _corrupt(path, "it does not say how it was made") from None
-    return header
-
-
-def _schema(path: Path) -> Any:
-    try:
-        return pq.read_schema(path)
-    except (pa.ArrowException, OSError) as problem:
-        raise _corrupt(path, "it is not a Parquet file") from problem
-
-
-def _read(path: Path) -> Any:
-    try:
-        return pq.read_table(path)
-    except (pa.ArrowException, OSError) as problem:
-        raise _corrupt(path, "it is missing or not a Parquet file") from problem
-
-
-def _corrupt(path: Path, why: str) -> FileError:
-    name = path.name.partition(".")[0]
-    return FileError(f"{path} is damaged: {why}; restore it, or {_start_over(name)}")
-
-
-def _start_over(name: str) -> str:
-    return f"start over with `fedrcd experiment run {name} --fresh`"
+def _require_form(header: Any) -> None:
+    """Fail with ValueError, KeyError or TypeError on what is no header."""
+    _ = header["fingerprint"], Scale.parse(header["scale"])
 
 
 def _new(path: Path) -> Path:
