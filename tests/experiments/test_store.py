@@ -15,8 +15,10 @@ import pytest
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.experiments.cells import FULL, QUICK, Cell, Scale
 from fedrcd.experiments.ratios import ratios
+from fedrcd.experiments.records import record
+from fedrcd.experiments.run_command import run_command
 from fedrcd.experiments.runner import run_cells
-from fedrcd.experiments.store import Store, elsewhere, record, run_command
+from fedrcd.experiments.store import Store, elsewhere
 
 KILLED_AT_HALF = """
 import os, signal, sys

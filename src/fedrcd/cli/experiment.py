@@ -205,7 +205,7 @@ def _scale(*, full: bool, seeds: int | None = None) -> Scale:
 
 
 def _folder(results: Path | None, scale: Scale) -> Path:
-    from fedrcd.experiments.store import usual_folder
+    from fedrcd.experiments.run_command import usual_folder
 
     return results or usual_folder(scale)
 

@@ -15,8 +15,10 @@ from fedrcd.experiments.cells import QUICK, Scale
 from fedrcd.experiments.claims import claims_table
 from fedrcd.experiments.experiment import Experiment
 from fedrcd.experiments.figures import draw
+from fedrcd.experiments.records import provenance
 from fedrcd.experiments.recovery import DATA
-from fedrcd.experiments.store import Store, provenance, run_command
+from fedrcd.experiments.run_command import run_command
+from fedrcd.experiments.store import Store
 from fedrcd.experiments.studies import EXPERIMENTS
 
 INTRODUCTION = """# Results

@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeAlias
 from threadpoolctl import threadpool_limits
 
 from fedrcd.experiments.cells import Cell, Row
-from fedrcd.experiments.store import Record, Store, elsewhere, record
+from fedrcd.experiments.records import Record, record
+from fedrcd.experiments.store import Store, elsewhere
 from fedrcd.protocol.site import available_threads
 
 ORPHANED = 2.0

@@ -13,15 +13,11 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 try:
     import fcntl
@@ -33,66 +29,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.experiments.cells import FULL, QUICK, Cell, Row, Scale, fingerprint
+from fedrcd.experiments.cells import QUICK, Cell, Row, Scale, fingerprint
+from fedrcd.experiments.records import SECONDS, Record, provenance
+from fedrcd.experiments.run_command import run_command
 from fedrcd.experiments.variants import Variant
-
-SECONDS = "seconds"
-"""Columns whose names end so are times."""
-
-PACKAGES = ("fedrcd", "numpy", "scipy")
-
-
-class Record(TypedDict):
-    """One finished cell: its rows, their times, and what they were made with."""
-
-    cell: str
-    rows: list[Row]
-    times: list[Row]
-    made: dict[str, str]
-
-
-def record(cell: Cell, rows: Sequence[Row], **times: float) -> Record:
-    """A finished cell and its times, by names that end in `seconds`."""
-    return Record(
-        cell=cell.key,
-        rows=[{name: value for name, value in row.items() if not name.endswith(SECONDS)} for row in rows],
-        times=[{**times, **{name: value for name, value in row.items() if name.endswith(SECONDS)}} for row in rows],
-        made=dict(provenance()),
-    )
-
-
-@cache
-def provenance() -> Mapping[str, str]:
-    """Versions and machine."""
-    versions = {name: _version(name) for name in PACKAGES}
-    processor = f"{platform.machine()}, {os.cpu_count()} processors"
-    return {**versions, "python": platform.python_version(), "machine": f"{platform.system()}, {processor}"}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def usual_folder(scale: Scale) -> Path:
-    """Where results go unless the user chooses a folder."""
-    return Path("results") / ("full" if scale.full else "quick")
-
-
-def run_command(name: str, folder: Path, scale: Scale, *, fresh: bool = False) -> str:
-    """What to type to run an experiment, or all, so that the results of this scale come into this folder."""
-    words = ["fedrcd", "experiment", "run", name]
-    if scale.full:
-        words.append("--full")
-    if scale.seeds != (FULL if scale.full else QUICK).seeds:
-        words += ["--seeds", str(scale.seeds)]
-    if folder != usual_folder(scale):
-        words += ["--results", str(folder)]
-    if fresh:
-        words.append("--fresh")
-    return f"`{shlex.join(words)}`"
 
 
 @dataclass(frozen=True, slots=True)
