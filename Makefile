@@ -142,13 +142,11 @@ reproduce-full: setup-reference ## the same on the paper's grid with 10 seeds; t
 	@.venv-reference/bin/fedrcd experiment run all --full
 	@.venv-reference/bin/fedrcd experiment report --full
 
-# Ten seeds where the paper has its default setting, and where it varies the numbers of sites and variables; the rest as
-# `make reproduce` does.
+# Ten seeds for every figure and table of the paper but its times; our own questions as `make reproduce` does.
 results-page: setup-reference ## write docs/results.md and docs/figures
 	@.venv-reference/bin/fedrcd experiment run stratification noise per-noise ablation coefficient --seeds 10 --results docs/results
-	@.venv-reference/bin/fedrcd experiment run invariance scalability --full --results docs/results
-	@.venv-reference/bin/fedrcd experiment run complexity bnlearn sample-size when-scale-suffices site-effects \
-	  --results docs/results
+	@.venv-reference/bin/fedrcd experiment run invariance scalability bnlearn --full --results docs/results
+	@.venv-reference/bin/fedrcd experiment run complexity sample-size when-scale-suffices site-effects --results docs/results
 	@.venv-reference/bin/fedrcd experiment report --results docs/results --out docs/results.md
 
 lock: ## renew the pinned dependencies; needs uv
