@@ -99,6 +99,11 @@ def test_rows_that_sites_share_count_once_for_the_choice():
     assert discover(shared).method == discover(whole).method == "fed-direct"
 
 
+def test_variables_may_come_as_the_columns_of_a_frame():
+    wanted = frames()[0].columns[::-1]
+    assert discover(frames(), "fedrcd-ni", variables=wanted).names == tuple(NAMES[::-1])
+
+
 def test_no_tables_are_refused():
     with pytest.raises(ConfigError, match="one table per site"):
         discover([])

@@ -17,8 +17,8 @@ from fedrcd.experiments.cells import FULL, QUICK, Cell, Scale
 from fedrcd.experiments.ratios import ratios
 from fedrcd.experiments.records import record
 from fedrcd.experiments.run_command import run_command
-from fedrcd.experiments.runner import run_cells
-from fedrcd.experiments.store import Store, elsewhere
+from fedrcd.experiments.runner import elsewhere, run_cells
+from fedrcd.experiments.store import Store
 
 KILLED_AT_HALF = """
 import os, signal, sys

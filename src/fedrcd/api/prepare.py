@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, get_args
@@ -161,7 +161,8 @@ def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tupl
     found = tuple(dict.fromkeys(name for table in tables for name in table.names))
     if given is None:
         return found
-    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    if not several or not all(isinstance(name, str) for name in given):
         raise ConfigError(f"variables must be a list of names, got {given!r}")
     if sorted(given) != sorted(found):
         raise ConfigError("variables must be the columns of the tables, each once")

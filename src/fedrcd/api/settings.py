@@ -31,6 +31,6 @@ def recalled(found: Discovery) -> dict[str, Any]:
     return settings
 
 
-def arithmetic_of(grid: Grid | None) -> str:
-    """What users call sums on this grid."""
-    return next(name for name, known in ARITHMETIC.items() if known == grid)
+def arithmetic_of(grid: Grid | None) -> str | None:
+    """What users call sums on this grid; nothing for a grid that has no name."""
+    return next((name for name, known in ARITHMETIC.items() if known == grid), None)

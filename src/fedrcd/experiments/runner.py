@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import active_children, get_context
@@ -15,9 +15,10 @@ from typing import NamedTuple, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
+from fedrcd.errors import FileError
 from fedrcd.experiments.cells import Cell, Row
 from fedrcd.experiments.records import Record, record
-from fedrcd.experiments.store import Store, elsewhere
+from fedrcd.experiments.store import Store
 from fedrcd.protocol.site import available_threads
 
 ORPHANED = 2.0
@@ -189,3 +190,24 @@ class Clock:
 def _kind(settings: Mapping[str, object]) -> Kind:
     """What decides how long a cell takes, the method first."""
     return tuple(settings.get(name) for name in ("method", "p", "sites", "rows", "topology"))
+
+
+def elsewhere(others: Iterable[Store], cells: Sequence[Cell], warn: Callable[[str], None]) -> dict[str, Record]:
+    """Cells that other experiments have finished, even in unfinished runs: experiments share data sets.
+
+    A file that cannot be read is skipped, and `warn` gets a line about it.
+    """
+    wanted = {cell.key for cell in cells}
+    found: dict[str, Record] = {}
+    for other in others:
+        try:
+            if other.journal.exists():
+                found |= {key: one for key, one in other.read_journal()[1].items() if key in wanted}
+        except FileError as problem:
+            warn(f"skipped: {problem}")
+        try:
+            if other.results.exists():
+                found |= other.read_finished(cells)
+        except FileError as problem:
+            warn(f"skipped: {problem}")
+    return found

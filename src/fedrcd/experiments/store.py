@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -348,27 +348,6 @@ class Store:
 
     def _command(self) -> str:
         return run_command(self.name, self.folder, self.scale)
-
-
-def elsewhere(others: Iterable[Store], cells: Sequence[Cell], warn: Callable[[str], None]) -> dict[str, Record]:
-    """Cells that other experiments have finished, even in unfinished runs: experiments share data sets.
-
-    A file that cannot be read is skipped, and `warn` gets a line about it.
-    """
-    wanted = {cell.key for cell in cells}
-    found: dict[str, Record] = {}
-    for other in others:
-        try:
-            if other.journal.exists():
-                found |= {key: one for key, one in other.read_journal()[1].items() if key in wanted}
-        except FileError as problem:
-            warn(f"skipped: {problem}")
-        try:
-            if other.results.exists():
-                found |= other.read_finished(cells)
-        except FileError as problem:
-            warn(f"skipped: {problem}")
-    return found
 
 
 def _header(cells: Sequence[Cell], scale: Scale) -> dict[str, Any]:
