@@ -46,7 +46,7 @@ def _write(folder: Path) -> None:
         variables=model.names,
         sites=(SiteEntry("site", model.names, ("all",)),),
         blocks=(BlockEntry("all", ROWS),),
-        frame=draft_frame(Table(X, model.names, "site")),
+        frame=draft_frame(Table(X, columns=model.names, source="site")),
     )
     write_federation(folder / "federation.toml", described)
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import fedrcd
 from benchmarks.measure import Row, side_by_side
 from fedrcd.protocol.questions import PairQuestion
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.site import LocalSite
 from fedrcd.statistics.frame import propose_frame
 from fedrcd.statistics.grid import ARITHMETIC
 
@@ -23,7 +23,7 @@ def run() -> Iterator[Row]:
     names = tuple(f"x{j}" for j in range(50))
     z2 = X * X
     z3 = z2 * X
-    question = PairQuestion(names, propose_frame([X]), 4)
+    question = PairQuestion(names, propose_frame([lambda: iter([X])], [len(X)]), 4)
     exact, compact = (replace(question, grid=ARITHMETIC[name]) for name in ("exact", "compact"))
 
     def products() -> None:
@@ -37,10 +37,10 @@ def run() -> Iterator[Row]:
     bare, bare_one, ours, ours_one, ours_exact, ours_compact, whole = side_by_side(
         products,
         one_thread_products,
-        lambda: TableSite("site", X, names).answer(question),
-        lambda: TableSite("site", X, names, threads=1).answer(question),
-        lambda: TableSite("site", X, names).answer(exact),
-        lambda: TableSite("site", X, names).answer(compact),
+        lambda: LocalSite.of("site", X, names).answer(question),
+        lambda: LocalSite.of("site", X, names, threads=1).answer(question),
+        lambda: LocalSite.of("site", X, names).answer(exact),
+        lambda: LocalSite.of("site", X, names).answer(compact),
         lambda: fedrcd.discover(X, "fedrcd-ni"),
     )
     yield Row("pair sums / four bare products, all threads", f"{ours / bare:.2f}", "<= 1.5")
@@ -49,7 +49,7 @@ def run() -> Iterator[Row]:
     yield Row("compact exact pair sums (11 bits) / float64 pair sums", f"{ours_compact / ours:.2f}", "<= 1.2")
     yield Row("whole fedrcd-ni discovery / four bare products", f"{whole / bare:.2f}", "<= 2.5")
     tracemalloc.start()
-    TableSite("site", X, names).answer(question)
+    LocalSite.of("site", X, names).answer(question)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     yield Row("memory of pair sums beyond the table of 400 MB", f"{peak / 1e6:.1f} MB", "constant in rows")

@@ -14,7 +14,7 @@ import fedrcd
 from benchmarks.measure import Row, side_by_side
 from fedrcd.data.simulate import random_model
 from fedrcd.protocol.questions import TensorQuestion
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.site import LocalSite
 from fedrcd.statistics.frame import propose_frame
 
 
@@ -32,7 +32,7 @@ def _ratio() -> Iterator[Row]:
     side = isqrt(2 * comb(p + 4, 4))  # a symmetric product with as many distinct entries as the packed tensor
     columns = rng.standard_normal((n, side))
     names = tuple(f"x{j}" for j in range(p))
-    question = TensorQuestion(names, propose_frame([X]))
+    question = TensorQuestion(names, propose_frame([lambda: iter([X])], [len(X)]))
 
     def one_thread_product() -> None:
         with threadpool_limits(1, user_api="blas"):
@@ -41,8 +41,8 @@ def _ratio() -> Iterator[Row]:
     bare, bare_one, ours, ours_one = side_by_side(
         lambda: columns.T @ columns,
         one_thread_product,
-        lambda: TableSite("site", X, names).answer(question),
-        lambda: TableSite("site", X, names, threads=1).answer(question),
+        lambda: LocalSite.of("site", X, names).answer(question),
+        lambda: LocalSite.of("site", X, names, threads=1).answer(question),
         repeats=20,
     )
     yield Row("tensor sums / bare symmetric product, all threads", f"{ours / bare:.2f}", "<= 1.5")

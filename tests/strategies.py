@@ -14,10 +14,10 @@ from fedrcd.data.names import default_names
 from fedrcd.methods.registry import build
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.oracle import Oracle
 from fedrcd.protocol.transport import Setting
-from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.frame import Frame, propose_frame
 from fedrcd.statistics.pair_sums import PairSums, pair_sums
 from fedrcd.typing import Matrix, Vector
 
@@ -91,3 +91,8 @@ def estimate(method: str, parts: Sequence[Matrix], **options: Any) -> Estimate:
     """What a method makes of tables that are its sites."""
     transport = embed(parts, default_names(parts[0].shape[1]))
     return run(build(method, **options).rounds(transport.setting), transport)
+
+
+def proposed(arrays):
+    """The frame that is proposed for arrays."""
+    return propose_frame([lambda one=one: iter([one]) for one in arrays], [len(one) for one in arrays])

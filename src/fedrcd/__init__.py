@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
-    from fedrcd.data.labelled import LabelledTable as Table
+    from fedrcd.data.table import Table as Table
     from fedrcd.graphs.knowledge import Knowledge as Knowledge
     from fedrcd.lingam.utils import make_dot as make_dot
     from fedrcd.lingam.utils import make_prior_knowledge as make_prior_knowledge
@@ -38,9 +38,8 @@ _HOMES = {
     "make_prior_knowledge": "fedrcd.lingam.utils",
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
-    "Table": "fedrcd.data.labelled",
+    "Table": "fedrcd.data.table",
 }
-_NAMES = {"Table": "LabelledTable"}
 
 __all__ = [
     "Bootstrap",
@@ -63,7 +62,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fedrcd' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), _NAMES.get(name, name))
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

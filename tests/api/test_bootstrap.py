@@ -8,7 +8,7 @@ import fedrcd
 from fedrcd.api.bootstrap import default_groups
 from fedrcd.data import random_model
 from fedrcd.errors import ConfigError, ProtocolError
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 
 RNG = np.random.default_rng(0)
 MODEL = random_model(4, noise="laplace", density=0.7, rng=RNG)

@@ -61,7 +61,7 @@ def test_tables_may_be_arrays_whose_columns_get_names():
 def test_tables_may_be_paths(ending, tmp_path):
     paths = [tmp_path / f"site{k}{ending}" for k in range(3)]
     for path, frame in zip(paths, frames(), strict=True):
-        write_table(path, Table(frame.to_numpy(), tuple(NAMES), path.name))
+        write_table(path, Table(frame.to_numpy(), columns=tuple(NAMES), source=path.name))
     assert_same(discover(paths, "fedrcd-x"), from_frames())
     assert_same(discover([str(path) for path in paths], "fedrcd-x"), from_frames())
 
@@ -69,7 +69,9 @@ def test_tables_may_be_paths(ending, tmp_path):
 def test_tables_may_be_of_different_kinds(tmp_path):
     first, second, third = frames()
     second.to_csv(tmp_path / "second.csv", index=False)
-    found = discover([first, tmp_path / "second.csv", Table(third.to_numpy(), tuple(NAMES), "third")], "fedrcd-x")
+    found = discover(
+        [first, tmp_path / "second.csv", Table(third.to_numpy(), columns=tuple(NAMES), source="third")], "fedrcd-x"
+    )
     assert_same(found, from_frames())
 
 
@@ -82,7 +84,7 @@ def test_a_single_table_need_not_be_in_a_list(kind, tmp_path):
         "array": whole.to_numpy(),
         "path": tmp_path / "whole.csv",
         "text": str(tmp_path / "whole.csv"),
-        "table": Table(whole.to_numpy(), tuple(NAMES), "whole"),
+        "table": Table(whole.to_numpy(), columns=tuple(NAMES), source="whole"),
     }[kind]
     found = discover(table, "fedrcd-x")
     assert found.sites == 1

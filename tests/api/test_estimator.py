@@ -125,7 +125,7 @@ def test_names_of_columns_of_a_file_are_kept(tmp_path):
 
 
 def test_names_of_columns_of_a_table_are_kept():
-    fitted = FedLiNGAM("fedrcd-x").fit(Table(rows(), tuple(NAMES), "rows"))
+    fitted = FedLiNGAM("fedrcd-x").fit(Table(rows(), columns=tuple(NAMES), source="rows"))
     np.testing.assert_array_equal(fitted.feature_names_in_, NAMES)
 
 

@@ -7,13 +7,14 @@ import pytest
 
 from fedrcd import Discovery
 from fedrcd.api.stored import discover_stored, leave_one_site_out, rediscover
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, OutlierWarning, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from fedrcd.statistics.frame import Frame
 from tests.federation.living import configured, contribution, federation_of, sample
 
@@ -44,9 +45,10 @@ def ledger(tmp_path):
 def test_every_one_round_method_gives_the_bits_of_a_run_over_the_sites(method, arithmetic, tmp_path):
     configuration = configured(FEDERATION, arithmetic)
     blocks = [
-        LocalBlock(site, f"block-{site}", FEDERATION.variables, rows) for site, rows in (("a", X[:250]), ("b", X[250:]))
+        Table(rows, site, f"block-{site}", columns=FEDERATION.variables)
+        for site, rows in (("a", X[:250]), ("b", X[250:]))
     ]
-    transport = embed_blocks(blocks, FEDERATION.variables, frame=configuration.frame, grid=configuration.grid)
+    transport = in_process(blocks, FEDERATION.variables, frame=configuration.frame, grid=configuration.grid)
     direct = run(build(method).rounds(transport.setting), transport)
     with filled(tmp_path / "ledger.db", configuration) as ledger:
         found = discover_stored(ledger, method)
@@ -69,7 +71,9 @@ def test_the_transport_itself_answers_no_later_questions(ledger):
     for question in (setting.residual_pairs(4, np.eye(P)), setting.pairs(4, complete=True)):
         with pytest.raises(ProtocolError, match="needs a new run"):
             transport.pool(question)
-    other = embed_blocks([LocalBlock("a", "x", FEDERATION.variables, X)], FEDERATION.variables, frame=Frame.identity(P))
+    other = in_process(
+        [Table(X, "a", "x", columns=FEDERATION.variables)], FEDERATION.variables, frame=Frame.identity(P)
+    )
     with pytest.raises(ProtocolError, match="another frame"):
         transport.pool(other.setting.pairs(4))
 

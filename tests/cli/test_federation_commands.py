@@ -13,7 +13,7 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError, FileError
 from fedrcd.federation.messages import Request
-from fedrcd.federation.site_service import SiteSettings, declared_frame
+from fedrcd.federation.site.service import SiteSettings, declared_frame
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
@@ -81,7 +81,7 @@ def test_preview_says_what_would_be_refused(tmp_path, monkeypatch):
 def spoil(disk):
     rows = disk.in_process_rows(A)
     rows[:2, 1] = 1e4
-    write_table(disk.data(A), Table(rows, disk.federation.variables, A))
+    write_table(disk.data(A), Table(rows, columns=disk.federation.variables, source=A))
 
 
 def test_trim_is_shown_before_anything_leaves(disk):

@@ -64,7 +64,7 @@ def test_a_table_that_lacks_a_variable_is_refused_and_the_file_left_alone(tmp_pa
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
 def test_drafts_hold_the_rows_well_inside_the_grid(size):
     rows = size * np.random.default_rng(1).normal(3, 1, (200, 2))
-    for name, frame in draft_frame(Table(rows, ("a", "b"), "t")).items():
+    for name, frame in draft_frame(Table(rows, columns=("a", "b"), source="t")).items():
         z = (rows[:, "ab".index(name)] - frame.centre) / frame.scale
         assert 0.3 < z.std() < 3
         assert np.abs(z).max() < 10

@@ -6,8 +6,8 @@ import pandas as pd
 import fedrcd
 from fedrcd.data.partition import column_parts, hybrid_split, row_parts, split_rows, vertical_split
 from fedrcd.data.simulate import random_model
+from fedrcd.data.table import Table
 from fedrcd.methods.registry import METHODS
-from fedrcd.protocol.embedded import LocalBlock
 
 FEDERATED = [name for name, card in METHODS.items() if not card.one_table]
 PAIR_METHODS = [name for name in FEDERATED if METHODS[name].coverage == "pairs"]
@@ -22,14 +22,14 @@ def simulated(p, n, seed=0):
 def blocks_of(X, names, parts):
     """The tables of a split, as blocks of a federation."""
     return [
-        LocalBlock(part.site, part.block, part.columns, X[np.ix_(part.rows, [names.index(c) for c in part.columns])])
+        Table(X[np.ix_(part.rows, [names.index(c) for c in part.columns])], part.site, part.block, columns=part.columns)
         for part in parts
     ]
 
 
 def labelled(X, names, parts):
     return [
-        fedrcd.Table(pd.DataFrame(block.rows, columns=list(block.columns)), site=block.site, block=block.block)
+        fedrcd.Table(pd.DataFrame(block.values, columns=list(block.columns)), site=block.site, block=block.block)
         for block in blocks_of(X, names, parts)
     ]
 

@@ -10,8 +10,8 @@ import pytest
 from fedrcd.data import random_model
 from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.methods.registry import find
-from fedrcd.protocol.embedded import embed
 from fedrcd.protocol.groups import Grouping
+from fedrcd.protocol.in_process import embed
 
 RNG = np.random.default_rng(0)
 MODEL = random_model(5, noise="gamma", density=0.5, rng=RNG)

@@ -11,8 +11,8 @@ from fedrcd.data.partition import row_parts, split_rows
 from fedrcd.errors import ConfigError, OutlierWarning
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed_blocks
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.in_process import in_process
+from fedrcd.protocol.site import LocalSite
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.contracts.federations import FEDERATED, blocks_of, rows_together, simulated, some_split
@@ -26,7 +26,7 @@ WHOLLY_EXACT = [name for name in FEDERATED if METHODS[name].score != "pairwise e
 
 def federation(X, names, parts, arithmetic):
     frame = Frame(np.full(len(names), 0.25), np.full(len(names), 2.0))
-    return embed_blocks(blocks_of(X, names, parts), names, frame=frame, grid=ARITHMETIC[arithmetic])
+    return in_process(blocks_of(X, names, parts), names, frame=frame, grid=ARITHMETIC[arithmetic])
 
 
 def estimate(method, transport):
@@ -59,7 +59,7 @@ def test_vertical_and_hybrid_splits_pool_to_the_bits_of_the_rows_they_hold_toget
     for i in range(4):
         for j in range(4):
             rows = rows_together(40, model.names, parts, {i, j})
-            alone = TableSite("all", X[rows], model.names).answer(transport.setting.pairs(4))
+            alone = LocalSite.of("all", X[rows], model.names).answer(transport.setting.pairs(4))
             for power in pooled.low.sums:
                 for half in ("low", "high"):
                     split, whole = (np.broadcast_to(getattr(s, half).sums[power], (4, 4)) for s in (pooled, alone))
@@ -74,7 +74,7 @@ def test_threads_and_types_of_numbers_change_no_bit(arithmetic, ask):
     setting = federation(X.astype(float), names, row_parts([np.arange(len(X))], names), arithmetic).setting
     question = setting.pairs(4) if ask == "pairs" else setting.tensor()
     answers = [
-        TableSite("s", np.asarray(X, dtype=kind).astype(float), names, threads=threads).answer(question)
+        LocalSite.of("s", np.asarray(X, dtype=kind).astype(float), names, threads=threads).answer(question)
         for kind in (np.int64, np.float32, np.float64)
         for threads in (1, 2)
     ]

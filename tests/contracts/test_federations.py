@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 import fedrcd
 from fedrcd.data.partition import column_parts, split_rows, vertical_split
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.methods.registry import METHODS
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.pair_index import pair_index
@@ -34,7 +35,7 @@ def test_pooled_pair_sums_are_those_of_the_rows_where_a_site_holds_the_pair(seed
     rng = np.random.default_rng(seed)
     model, X = simulated(5, 60, seed)
     parts = some_split(rng, 60, model.names)
-    transport = embed_blocks(blocks_of(X, model.names, parts), model.names)
+    transport = in_process(blocks_of(X, model.names, parts), model.names)
     frame = transport.setting.frame
     pooled = transport.pool(PairQuestion(model.names, frame, 4))
     Z = frame.express(X)
@@ -52,7 +53,7 @@ def test_pooled_tensor_sums_are_those_of_the_rows_where_a_site_holds_all_four(se
     rng = np.random.default_rng(seed)
     model, X = simulated(4, 40, seed)
     parts = some_split(rng, 40, model.names)
-    transport = embed_blocks(blocks_of(X, model.names, parts), model.names)
+    transport = in_process(blocks_of(X, model.names, parts), model.names)
     frame = transport.setting.frame
     pooled = transport.pool(TensorQuestion(model.names, frame))
     Z = np.column_stack([np.ones(40), frame.express(X)])
@@ -122,8 +123,8 @@ def test_a_block_that_two_sites_hold_counts_once():
 
 
 def test_a_site_checks_what_the_plan_says_of_it():
-    block = LocalBlock("one", "b", ("a", "b"), np.random.default_rng(0).laplace(size=(20, 2)))
-    transport = embed_blocks([block], ("a", "b"))
+    block = Table(np.random.default_rng(0).laplace(size=(20, 2)), "one", "b", columns=("a", "b"))
+    transport = in_process([block], ("a", "b"))
     wrong = Layout(("a", "b", "c"), (Holding("one", "b", ("a", "b", "c"), 20),))
     question = PairQuestion(("a", "b", "c"), transport.setting.frame, 2)
     with pytest.raises(ProtocolError, match="wrong about site 'one'"):

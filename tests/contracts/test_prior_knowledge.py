@@ -10,7 +10,7 @@ from fedrcd.graphs.dag import is_valid_order, topological_order
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from tests.knowledge import consistent_knowledge
 
 

@@ -11,14 +11,16 @@ X = np.arange(12.0).reshape(3, 4)
 
 
 def table(names: tuple[str, ...], source: str) -> Table:
-    return Table(X[:, : len(names)], names, source)
+    return Table(X[:, : len(names)], columns=names, source=source)
 
 
 @given(st.permutations(NAMES))
 def test_columns_follow_their_names(names):
-    shuffled = Table(np.ascontiguousarray(X[:, [NAMES.index(name) for name in names]]), tuple(names), "b.csv")
-    first, second = align_tables([Table(X, NAMES, "a.csv"), shuffled])
-    assert first.names == second.names == NAMES
+    shuffled = Table(
+        np.ascontiguousarray(X[:, [NAMES.index(name) for name in names]]), columns=tuple(names), source="b.csv"
+    )
+    first, second = align_tables([Table(X, columns=NAMES, source="a.csv"), shuffled])
+    assert first.columns == second.columns == NAMES
     np.testing.assert_array_equal(second.values, X)
     assert second.values.flags.c_contiguous
     assert second.source == "b.csv"
@@ -40,7 +42,7 @@ def test_tables_already_in_order_are_not_copied():
 )
 def test_other_columns_are_refused_by_name(names, message):
     with pytest.raises(DataError) as refusal:
-        align_tables([table(NAMES, "a.csv"), Table(np.zeros((3, len(names))), names, "b.csv")])
+        align_tables([table(NAMES, "a.csv"), Table(np.zeros((3, len(names))), columns=names, source="b.csv")])
     assert message in str(refusal.value)
 
 

@@ -44,7 +44,7 @@ def test_the_bundled_tables_are_the_model_s_to_five_digits():
 
 def test_all_values_are_possible_measurements():
     X = np.vstack([table.values for table in hospitals()])
-    age, bmi = (hospitals()[0].names.index(name) for name in ("age", "bmi"))
+    age, bmi = (hospitals()[0].columns.index(name) for name in ("age", "bmi"))
     assert X.min() > 1
     assert 18 < X[:, age].min() < X[:, age].max() < 100
     assert 15 < X[:, bmi].min() < X[:, bmi].max() < 60
@@ -139,14 +139,14 @@ def test_the_cells_of_sachs_are_all_there_and_change_where_a_condition_ends():
 
 def test_the_inhibited_proteins_of_sachs_are_where_they_should_be():
     means = {
-        table.site: dict(zip(table.names, np.log(table.values).mean(axis=0), strict=True)) for table in sachs_tables()
+        table.site: dict(zip(table.columns, np.log(table.values).mean(axis=0), strict=True)) for table in sachs_tables()
     }
     assert min(means, key=lambda site: means[site]["PIP2"]) == "cd3cd28_psitect"  # which inhibits PIP2
     assert min(means, key=lambda site: means[site]["Erk"]) == "cd3cd28_u0126"  # which inhibits Mek, its cause
 
 
 def test_the_graphs_of_sachs_have_their_edges_and_contradict_each_other():
-    names = sachs_tables()[0].names
+    names = sachs_tables()[0].columns
     truths = sachs_truths(names)
     assert {title: int(B.sum()) for title, B in truths.items()} == {"bnlearn": 17, "consensus": 20}
     assert all(is_acyclic(B) for B in truths.values())

@@ -28,12 +28,12 @@ def folder(tmp_path_factory):
 @given(values=st.lists(finite, min_size=2, max_size=5, unique=True), scale=st.floats(1e-3, 1e3))
 def test_writing_then_reading_gives_the_same_bits(folder, ending, values, scale):
     X = np.column_stack([values, np.arange(len(values)) * scale + 0.1])
-    table = Table(X, ("a, b", 'é"c'), "t")
+    table = Table(X, columns=("a, b", 'é"c'), source="t")
     path = folder / f"t{ending}"
     write_table(path, table)
     back = read_table(path)
     np.testing.assert_array_equal(back.values, X)
-    assert back.names == table.names
+    assert back.columns == table.columns
     assert back.source == path.name
 
 
@@ -46,13 +46,13 @@ def written(tmp_path, name: str, content: str | bytes):
 def test_numbers_names_and_truth_values_are_understood(tmp_path):
     path = written(tmp_path, "a.csv", "\ufeffage, ok ,flag\r\n1, 2.5,true\r\n\r\n-3e2,4,false\r\n")
     table = read_table(path)
-    assert table.names == ("age", " ok ", "flag")
+    assert table.columns == ("age", " ok ", "flag")
     np.testing.assert_array_equal(table.values, [[1, 2.5, 1], [-300, 4, 0]])
 
 
 def test_a_path_may_be_a_string_or_go_through_as_table(tmp_path):
     path = written(tmp_path, "a.tsv", "u\tv\n1\t2\n3\t5\n")
-    assert as_table(str(path)).names == as_table(path).names == ("u", "v")
+    assert as_table(str(path)).columns == as_table(path).columns == ("u", "v")
 
 
 def test_capital_endings_are_the_same_endings(tmp_path):
@@ -62,7 +62,7 @@ def test_capital_endings_are_the_same_endings(tmp_path):
 def test_row_labels_that_pandas_wrote_are_not_a_variable(tmp_path):
     frame = pd.DataFrame({"u": [1.0, 2.0], "v": [3.0, 5.0]}, index=pd.Index([11, 12], name="patient"))
     frame.to_parquet(tmp_path / "a.parquet")
-    assert read_table(tmp_path / "a.parquet").names == ("u", "v")
+    assert read_table(tmp_path / "a.parquet").columns == ("u", "v")
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_an_unknown_ending_brings_the_known_ones(tmp_path):
     with pytest.raises(FileError, match=r"a\.xlsx has an unknown ending; known are \.csv, \.csv\.gz"):
         read_table(path)
     with pytest.raises(FileError, match="unknown ending"):
-        write_table(path, Table(np.eye(2), ("a", "b"), "t"))
+        write_table(path, Table(np.eye(2), columns=("a", "b"), source="t"))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
 def test_a_file_that_cannot_be_written_is_refused(tmp_path, name):
     with pytest.raises(FileError, match=r"cannot write .*: no such file or directory"):
-        write_table(tmp_path / "nowhere" / name, Table(np.eye(2), ("a", "b"), "t"))
+        write_table(tmp_path / "nowhere" / name, Table(np.eye(2), columns=("a", "b"), source="t"))
 
 
 @contextmanager
@@ -185,4 +185,4 @@ def test_a_file_without_a_header_is_refused_without_showing_its_values(tmp_path)
 
 def test_columns_that_are_numbered_are_a_header(tmp_path):
     (tmp_path / "t.csv").write_text("0,1\n1.5,2.5\n0.1,0.2\n")
-    assert read_table(tmp_path / "t.csv").names == ("0", "1")
+    assert read_table(tmp_path / "t.csv").columns == ("0", "1")

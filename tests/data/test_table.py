@@ -26,7 +26,7 @@ def changed(row: int, column: int, value: float) -> np.ndarray:
 def test_a_good_array_is_kept_without_a_copy():
     table = as_table(GOOD, "table 2")
     assert table.values is GOOD
-    assert table.names == ("x1", "x2", "x3")
+    assert table.columns == ("x1", "x2", "x3")
     assert table.source == "table 2"
 
 
@@ -55,16 +55,16 @@ def test_other_numbers_become_contiguous_doubles(obj):
 
 def test_a_frame_keeps_its_names_and_drops_its_index():
     frame = pd.DataFrame(GOOD, columns=["age", 7, "bmi"], index=["p", "q", "r"])
-    assert as_table(frame).names == ("age", "7", "bmi")
+    assert as_table(frame).columns == ("age", "7", "bmi")
 
 
 def test_a_table_is_checked_again_and_kept():
-    table = Table(GOOD, ("a", "b", "c"), "t")
+    table = Table(GOOD, columns=("a", "b", "c"), source="t")
     assert as_table(table) is table
 
 
 def test_rows_do_not_show_when_a_table_is_printed():
-    table = Table(np.array([[12345.678, 1.0], [2.0, 3.0]]), ("a", "b"), "t")
+    table = Table(np.array([[12345.678, 1.0], [2.0, 3.0]]), columns=("a", "b"), source="t")
     assert "12345" not in repr(table)
 
 
@@ -110,7 +110,7 @@ def test_rows_do_not_show_when_a_table_is_printed():
         ),
         (pa.table({"a": [1, 2], "b": ["u", "v"]}), "column 'b' of t.csv does not hold real numbers"),
         (pa.table({"a": [1, None], "b": [1, 2]}), "missing values in column 'a'"),
-        (Table(GOOD, ("a", "b"), "t.csv"), "with a name per column"),
+        (Table(GOOD, columns=("a", "b"), source="t.csv"), "with a name per column"),
     ],
 )
 def test_an_unusable_table_is_refused_in_one_line_that_names_it(obj, message):
@@ -138,7 +138,7 @@ def test_identical_columns_are_found_beyond_the_first_piece():
     X = np.random.default_rng(0).integers(0, 2, (20_000, 4)).astype(float)
     X[:, 3] = X[:, 1]
     with pytest.raises(DataError, match="'x2', 'x4' of table are identical"):
-        check_table(Table(X, ("x1", "x2", "x3", "x4"), "table"))
+        check_table(Table(X, columns=("x1", "x2", "x3", "x4"), source="table"))
 
 
 def test_importing_the_package_loads_no_heavy_library():

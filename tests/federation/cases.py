@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.federation.guards import (
+from fedrcd.federation.site.disclosure import (
     check_question,
 )
 from fedrcd.federation.refusals import Refused
-from fedrcd.federation.rules import Case, Rules
-from fedrcd.federation.site_log import Entry
+from fedrcd.federation.site.rules import Case, Rules
+from fedrcd.federation.site.log import Entry
 from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.questions import (
     Basis,

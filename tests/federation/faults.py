@@ -102,7 +102,7 @@ def scenario(folder: Path, acknowledge: Callable[[str], None]) -> None:
     with Ledger.open(folder / "ledger.db") as ledger:
         with membership(FEDERATION, "a", CONFIGURATION, folder / "a.db", batch=0, rows=0) as member:
             rows = rows_of(TABLES["a"], FEDERATION, "a")
-            if member.log.mark("block-a", ERASED) in member.log.struck("block-a"):
+            if member.store.mark("block-a", ERASED) in member.store.struck("block-a"):
                 deliveries = send(member, rows, ledger, day=TODAY)
             else:
                 _, deliveries = erase(member, rows, ledger, ids=[ERASED], day=TODAY, now=True)
@@ -110,7 +110,7 @@ def scenario(folder: Path, acknowledge: Callable[[str], None]) -> None:
                 if one.receipt:
                     acknowledge(one.receipt.entry.hash)
         with membership(FEDERATION, "b", CONFIGURATION, folder / "b.db", batch=0, rows=0) as member:
-            if not member.log.is_withdrawn("block-b"):
+            if not member.store.is_withdrawn("block-b"):
                 for receipt in withdraw(member, ["block-b"], ledger, day=TODAY):
                     acknowledge(receipt.entry.hash)
         if not ledger.roster.results:

@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from fedrcd.data.table import Table
 
 from fedrcd.api.membership import erase, send, withdraw
 from fedrcd.api.stored import discover_stored
-from fedrcd.data.site_rows import SiteRows
-from fedrcd.federation.erasure import Member
+from fedrcd.data.table import Table
+from fedrcd.federation.site.erasure import Member
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from tests.federation.living import TODAY, configured, federation_of, frame_of, living, rows_by_parquet, rows_of, sample
 
 SITES = ("a", "b", "c", "d", "e")
@@ -164,12 +165,15 @@ def _compared(folder, federation, configuration, remaining, rng, seed, digest, e
         again = [discover_stored(ledger, method) for method in METHODS]
         state = ledger.state_id
     blocks = [
-        LocalBlock(
-            site, f"block-{site}", federation.variables, tables[site][list(federation.variables)].to_numpy(float)
+        Table(
+            tables[site][list(federation.variables)].to_numpy(float),
+            site,
+            f"block-{site}",
+            columns=federation.variables,
         )
         for site in sites
     ]
-    transport = embed_blocks(blocks, federation.variables, frame=configuration.frame, grid=configuration.grid)
+    transport = in_process(blocks, federation.variables, frame=configuration.frame, grid=configuration.grid)
     direct = [run(build(method).rounds(transport.setting), transport) for method in METHODS]
     return Ending(
         entries=entries,

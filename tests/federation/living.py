@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from fedrcd.data.site_file import read_site, site_tables
 from pyarrow import parquet
 
 from fedrcd.api.membership import membership, send
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.data.simulate import random_model
-from fedrcd.data.site_rows import SiteRows, read_site_rows, site_rows
 from fedrcd.federation.contribution import contribute
-from fedrcd.federation.erasure import Member
+from fedrcd.federation.site.erasure import Member
 from fedrcd.federation.ledger.configuration import Configuration, configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.statistics.grid import ARITHMETIC

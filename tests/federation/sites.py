@@ -12,7 +12,8 @@ from fedrcd.data.table import Table
 from fedrcd.federation.messages import federation_digest
 from fedrcd.federation.plan import RunPlan
 from fedrcd.federation.reference import in_process
-from fedrcd.federation.site_service import SiteService, SiteSettings, open_blocks
+from fedrcd.federation.site.service import SiteService, declared_tables
+from fedrcd.federation.site.settings import SiteSettings
 from tests.contracts.federations import simulated
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
@@ -27,7 +28,7 @@ class OnDisk:
         self.file = folder / "federation.toml"
         write_federation(self.file, federation)
         for name, (rows, columns) in tables.items():
-            write_table(self.data(name), Table(rows, columns, name))
+            write_table(self.data(name), Table(rows, columns=columns, source=name))
 
     def apart(self, folder: Path):
         """The same tables with logs and results elsewhere."""

@@ -12,7 +12,7 @@ from fedrcd.federation.deployed import Fault, Patience, SiteLost
 from fedrcd.federation.plan import Outcome, Resampling, Status
 from fedrcd.federation.refusals import Refusal
 from fedrcd.federation.resampling import plan_groups
-from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.rules import Rules
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.couriers import Direct

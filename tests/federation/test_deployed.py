@@ -15,8 +15,8 @@ from fedrcd.federation.deployed import Deployed, Fault, Patience, SiteLost
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.plan import Outcome, RunPlan, Status
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.rules import Rules
-from fedrcd.federation.site_service import declared_frame
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.service import declared_frame
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import GroupedQuestion
@@ -356,7 +356,7 @@ def test_a_table_that_changes_between_rounds_is_noticed(tmp_path):
     def change(reply):
         rows = disk.in_process_rows(B)
         rows[0] += 1.0
-        write_table(disk.data(B), Table(rows, disk.federation.variables, B))
+        write_table(disk.data(B), Table(rows, columns=disk.federation.variables, source=B))
         return reply  # the first answer is about the old rows
 
     with pytest.raises(SiteLost, match="changed its rows"):

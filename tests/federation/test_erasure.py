@@ -7,7 +7,7 @@ import pytest
 
 from fedrcd.api.membership import erase, send, withdraw
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.federation.contribution_log import ContributionLog
+from fedrcd.federation.site.store import ContributionLog
 from fedrcd.federation.policy import Policy, default_policy
 from tests.federation.crashes import found_in_files
 from tests.federation.living import (
@@ -67,7 +67,7 @@ def test_a_batch_leaves_at_once_and_takes_what_waited_with_it(site):
     assert delivery.outcome.changed == 30 == member.policy.batch
     assert ledger.entries[-1].kind == "erased"
     assert ledger.pooled()["pairs/4"] == sums_without(7, *range(100, 129))
-    assert member.log.pending(BLOCK) == {}
+    assert member.store.pending(BLOCK) == {}
 
 
 def test_now_does_not_wait(site):
@@ -104,7 +104,7 @@ def test_at_the_latest_date_rows_are_hidden_among_others_that_never_come_back(si
     (later,) = send(member, rows(), ledger, day=TODAY + timedelta(days=90))
     assert later.outcome.contribution is None
     assert later.outcome.changed == 0
-    assert member.log.mark(BLOCK, "r7") in member.log.struck(BLOCK)
+    assert member.store.mark(BLOCK, "r7") in member.store.struck(BLOCK)
 
 
 def test_nothing_comes_near_any_earlier_contribution(site):
@@ -154,7 +154,7 @@ def test_rows_that_were_never_sent_are_erased_by_never_being_sent(site):
     grown = rows(frame_of(np.concatenate([X, sample(3, 1, 5)])))
     _, (delivery,) = erase(member, grown, ledger, ids=ids(300), day=TODAY)
     assert delivery.outcome.changed == 0
-    assert member.log.pending(BLOCK) == {}
+    assert member.store.pending(BLOCK) == {}
     assert len(ledger.entries) == 2
 
 
@@ -194,11 +194,11 @@ REFUSED = {
 def test_bad_requests_are_refused_and_change_nothing(case, site):
     ledger, member = site
     request, kind, words = REFUSED[case]
-    before = (ledger.state_id, len(ledger.entries), member.log.latest_version(BLOCK))
+    before = (ledger.state_id, len(ledger.entries), member.store.latest_version(BLOCK))
     with pytest.raises(kind, match=words):
         erase(member, rows(), ledger, **request, day=TODAY)
-    assert (ledger.state_id, len(ledger.entries), member.log.latest_version(BLOCK)) == before
-    assert member.log.struck(BLOCK) == set()
+    assert (ledger.state_id, len(ledger.entries), member.store.latest_version(BLOCK)) == before
+    assert member.store.struck(BLOCK) == set()
 
 
 def test_a_row_is_not_erased_twice(site):
@@ -207,7 +207,7 @@ def test_a_row_is_not_erased_twice(site):
     for again in (ids(3), ids(3, 4)):
         with pytest.raises(DataError, match="before"):
             erase(member, rows(), ledger, ids=again, day=TODAY)
-    assert len(member.log.struck(BLOCK)) == 1
+    assert len(member.store.struck(BLOCK)) == 1
 
 
 def test_rows_without_identifiers_can_only_go_together(site):
@@ -266,7 +266,7 @@ def test_an_undelivered_contribution_is_delivered_next_time(site):
     (delivery,) = send(member, rows(), ledger, day=TODAY)
     assert delivery.receipt.entry.kind == "erased"
     assert ledger.pooled()["pairs/4"] == sums_without(*range(50))
-    assert member.log.outbox(BLOCK) is None
+    assert member.store.outbox(BLOCK) is None
 
 
 def test_the_log_holds_no_identifier_and_no_sums_that_were_delivered(site, tmp_path):
@@ -277,8 +277,8 @@ def test_the_log_holds_no_identifier_and_no_sums_that_were_delivered(site, tmp_p
     payload = delivery.outcome.contribution.to_bytes()
     assert found_in_files(tmp_path, [b"patient-00007", b"patient-"]) == []
     assert found_in_files(tmp_path, [payload[-200:-100]]) == ["ledger.db"]
-    assert [receipt.content["version"] for receipt in member.log.receipts()] == [1, 2, 3]
-    assert [sent.acknowledged for sent in member.log.sent()] == [True, True, True]
+    assert [receipt.content["version"] for receipt in member.store.receipts()] == [1, 2, 3]
+    assert [sent.acknowledged for sent in member.store.sent()] == [True, True, True]
 
 
 def test_a_log_belongs_to_one_site(tmp_path):

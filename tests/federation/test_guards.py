@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrcd.federation.guards import (
+from fedrcd.federation.site.disclosure import (
     KINDS,
     check_budget,
     check_question,
@@ -19,7 +19,7 @@ from fedrcd.federation.guards import (
 )
 from fedrcd.federation.messages import QUESTIONS
 from fedrcd.federation.refusals import Refusal, Refused
-from fedrcd.federation.rules import Case, Rules
+from fedrcd.federation.site.rules import Case, Rules
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.federation.guards import (
+from fedrcd.federation.site.disclosure import (
     check_question,
 )
 from fedrcd.federation.refusals import Refusal

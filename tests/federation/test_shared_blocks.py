@@ -8,10 +8,11 @@ import pytest
 from fedrcd.api.membership import erase, send
 from fedrcd.api.stored import discover_stored
 from fedrcd.data.federation import Federation
+from fedrcd.data.table import Table
 from fedrcd.errors import CoverageWarning, ProtocolError
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from tests.federation.living import (
     TODAY,
     configured,
@@ -52,8 +53,8 @@ def shared(tmp_path):
 
 
 def embedded(tables):
-    blocks = [LocalBlock(site, "shared", COLUMNS[site], part(site, rows)) for site, rows in tables.items()]
-    return embed_blocks(blocks, names(P), frame=CONFIGURATION.frame, grid=CONFIGURATION.grid)
+    blocks = [Table(part(site, rows), site, "shared", columns=COLUMNS[site]) for site, rows in tables.items()]
+    return in_process(blocks, names(P), frame=CONFIGURATION.frame, grid=CONFIGURATION.grid)
 
 
 def erase_row(ledger, member, row):
@@ -164,8 +165,8 @@ def test_tensor_sums_of_overlapping_sites_are_those_of_a_run_too(tmp_path):
     with living(tmp_path, federation, configuration, ("a", "b"), batch=0, rows=0) as (ledger, members):
         join(ledger, members["a"], frame_of(X))
         ledger.add(contribution(configuration, federation, "b", other, block="y"))
-        blocks = [LocalBlock("a", "x", names(P), X), LocalBlock("b", "y", columns["b"], other)]
-        transport = embed_blocks(blocks, names(P), frame=configuration.frame, grid=configuration.grid)
+        blocks = [Table(X, "a", "x", columns=names(P)), Table(other, "b", "y", columns=columns["b"])]
+        transport = in_process(blocks, names(P), frame=configuration.frame, grid=configuration.grid)
         for family, question in configuration.questions().items():
             pooled, direct = ledger.pooled()[family], transport.pool(question)
             assert pooled == direct

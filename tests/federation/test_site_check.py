@@ -10,11 +10,11 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.messages import Request
-from fedrcd.federation.preview import rehearse
-from fedrcd.federation.rules import Rules
-from fedrcd.federation.site_check import check_site
-from fedrcd.federation.site_log import Entry
-from fedrcd.federation.site_service import declared_frame, open_blocks
+from fedrcd.federation.site.preview import rehearse
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.check import check_site
+from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.service import declared_frame, open_blocks
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal, scattered
@@ -30,7 +30,7 @@ def disk(tmp_path):
 def rewrite(disk, change):
     rows = disk.in_process_rows(A)
     change(rows)
-    write_table(disk.data(A), Table(rows, disk.federation.variables, A))
+    write_table(disk.data(A), Table(rows, columns=disk.federation.variables, source=A))
 
 
 def findings(disk, kind, history=(), **settings):
@@ -137,7 +137,9 @@ def test_a_budget_that_is_used_up_shows(disk):
 
 
 def test_a_table_that_is_not_as_declared_is_an_error(disk):
-    write_table(disk.data(A), Table(np.random.default_rng(0).normal(size=(9, 5)), disk.federation.variables, A))
+    write_table(
+        disk.data(A), Table(np.random.default_rng(0).normal(size=(9, 5)), columns=disk.federation.variables, source=A)
+    )
     with pytest.raises(DataError, match="has 9 rows of block 'hospital-a'; the federation says 400"):
         check_site(disk.settings(A), disk.federation)
     with pytest.raises(ConfigError, match="did you mean"):

@@ -6,7 +6,7 @@ import multiprocessing
 import pytest
 
 from fedrcd.errors import FileError
-from fedrcd.federation.site_log import Entry, SiteLog
+from fedrcd.federation.site.log import Entry, SiteLog
 
 
 def entry(**fields):

@@ -8,12 +8,13 @@ import pytest
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation import site_service
-from fedrcd.federation.guards import spent_numbers
+from fedrcd.federation.site.disclosure import spent_numbers
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.rules import Rules
-from fedrcd.federation.secret import read_secret, write_secret
-from fedrcd.federation.site_service import SiteService, SiteSettings, declared_frame
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.secret import read_secret, write_secret
+from fedrcd.federation.site.service import SiteService
+from fedrcd.federation.site.settings import SiteSettings, declared_frame
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.wire import Packet, to_bytes
@@ -132,7 +133,7 @@ def test_the_version_changes_with_the_rows_and_with_the_site(disk, tmp_path):
     from fedrcd.data.read import write_table
     from fedrcd.data.table import Table
 
-    write_table(disk.data("hospital-a"), Table(rows, disk.federation.variables, "t"))
+    write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
     assert disk.service("hospital-a").reply(request(disk)).version != version
 
 
@@ -171,7 +172,7 @@ def test_rows_with_missing_values_are_left_out(disk):
 
     rows = np.array(disk.in_process().sites[0].rows)
     rows[:7, 2] = np.nan
-    write_table(disk.data("hospital-a"), Table(rows, disk.federation.variables, "t"))
+    write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
     [(_, sums)] = disk.service("hospital-a").reply(request(disk)).blocks
     assert sums.low.count.shape == (1, 1)
     assert int(sums.low.count[0, 0]) == 393

@@ -10,10 +10,10 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.messages import Request, pack_request
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site_service import SiteSettings, declared_frame, open_blocks
+from fedrcd.federation.site.service import SiteSettings, declared_frame, open_blocks
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, OnDisk, horizontal
@@ -28,7 +28,7 @@ def disk(tmp_path):
     disk = horizontal(tmp_path, rows=(1500, 500, 500))
     rows = disk.in_process_rows(A)
     rows[WRONG, [0, 2, 4]] = 1e3
-    write_table(disk.data(A), Table(rows, disk.federation.variables, A))
+    write_table(disk.data(A), Table(rows, columns=disk.federation.variables, source=A))
     return disk
 
 
@@ -44,7 +44,7 @@ def test_rows_far_out_are_in_no_sum(disk):
     kept = np.delete(disk.in_process_rows(A), WRONG, axis=0)
     for asked in (question(disk, PairQuestion, 4), question(disk, TensorQuestion)):
         [(_, sums)] = disk.service(A, trim=50.0).reply(request(disk, asked)).blocks
-        assert to_bytes(sums) == to_bytes(TableSite(A, kept, disk.federation.variables).answer(asked))
+        assert to_bytes(sums) == to_bytes(LocalSite.of(A, kept, disk.federation.variables).answer(asked))
 
 
 def test_a_reply_is_that_of_a_site_which_never_had_the_rows(disk, tmp_path):
@@ -86,7 +86,7 @@ def test_the_rules_are_about_the_rows_that_are_left(tmp_path):
     disk = horizontal(tmp_path, rows=(102, 500, 500))
     rows = disk.in_process_rows(A)
     rows[:3, 0] = 1e3
-    write_table(disk.data(A), Table(rows, disk.federation.variables, A))
+    write_table(disk.data(A), Table(rows, columns=disk.federation.variables, source=A))
     service = disk.service(A, trim=50.0)
     assert service.reply(request(disk)).refusal is Refusal.ROWS
     assert "99 complete rows" in service.log.entries()[0].detail

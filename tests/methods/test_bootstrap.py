@@ -5,6 +5,7 @@ import pytest
 
 from fedrcd.data import random_model
 from fedrcd.data.partition import column_parts
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, StatisticError
 from fedrcd.methods.bootstrap import (
     ask_groups,
@@ -16,8 +17,8 @@ from fedrcd.methods.bootstrap import (
 )
 from fedrcd.methods.registry import METHODS, build, find
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, embed, embed_blocks
 from fedrcd.protocol.groups import Grouping
+from fedrcd.protocol.in_process import embed, in_process
 from tests.contracts.federations import blocks_of
 
 RNG = np.random.default_rng(0)
@@ -75,7 +76,7 @@ def test_the_spread_of_weighted_means_is_the_sampling_error_even_with_few_groups
 
 def test_sites_that_share_rows_share_weights():
     parts = column_parts(len(X), [MODEL.names, MODEL.names[:3]])
-    transport = with_groups(embed_blocks(blocks_of(X, MODEL.names, parts), MODEL.names))
+    transport = with_groups(in_process(blocks_of(X, MODEL.names, parts), MODEL.names))
     chosen = one_round(find("fedrcd-s"), {})
     stack = ask_groups(chosen, transport.setting, transport, 10).stack
     weights = draw_weights(stack, 3, np.random.default_rng(0))
@@ -125,10 +126,10 @@ def test_workers_start_when_there_is_much_to_do(monkeypatch):
 
 
 def test_rows_are_drawn_with_replacement_and_by_seed():
-    blocks = [LocalBlock("s", "s", MODEL.names, X)]
+    blocks = [Table(X, "s", "s", columns=MODEL.names)]
 
     def make(parts):
-        return embed_blocks(parts, MODEL.names)
+        return in_process(parts, MODEL.names)
 
     setting = make(blocks).setting
     seeds = np.random.SeedSequence(5).spawn(6)

@@ -4,7 +4,7 @@ import pytest
 from fedrcd.methods.skeleton import Evidence, Marginals, Parts, choose, local
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 
 
 def test_the_highest_score_is_chosen():

@@ -1,5 +1,6 @@
 """What each method's conversation costs: rounds, and bytes to the last number."""
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -9,7 +10,9 @@ from fedrcd.data import random_model
 from fedrcd.data.names import default_names
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
+from fedrcd.protocol.wire import to_bytes
+from fedrcd.statistics.grid import Grid
 
 P, SITES = 6, 3
 
@@ -48,14 +51,33 @@ def traffic_of(method):
     X = model.sample(300, np.random.default_rng(1))
     transport = embed(np.split(X, [50, 200]), default_names(P))
     run(build(method).rounds(transport.setting), transport)
-    return transport.traffic
+    return transport
 
 
 @pytest.mark.parametrize("method", COSTS)
 def test_a_method_takes_the_rounds_it_promises(method):
-    assert traffic_of(method).rounds == COSTS[method][0]
+    assert traffic_of(method).traffic.rounds == COSTS[method][0]
 
 
 @pytest.mark.parametrize("method", COSTS)
 def test_a_method_sends_what_it_promises(method):
-    assert traffic_of(method).bytes_sent == 8 * SITES * COSTS[method][1]
+    assert traffic_of(method).traffic.numbers == SITES * COSTS[method][1]
+
+
+@pytest.mark.parametrize("arithmetic", [None, Grid(21, 64), Grid(11, 64)])
+@pytest.mark.parametrize("method", COSTS)
+def test_bytes_are_those_that_travel(method, arithmetic):
+    transport = traffic_of(method)
+    asked, sent = [], 0
+    setting = replace(transport.setting, grid=arithmetic)
+
+    class Watched:
+        def pool(self, question):
+            asked.append(question)
+            return transport.pool(question)
+
+    before = transport.traffic.bytes_sent
+    run(build(method).rounds(setting), Watched())
+    for question in asked:
+        sent += sum(len(to_bytes(site.answer(question))) for site in transport.sites)
+    assert transport.traffic.bytes_sent - before == sent

@@ -5,14 +5,15 @@ import pytest
 
 from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.questions import Share, ask
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.questions import Asking, Share, ask
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.sums import FloatSums
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(FloatSums):
     """A statistic of one number."""
 
     rows: int
@@ -30,7 +31,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class RowsBelow:
+class RowsBelow(Asking):
     """Asks how many rows of variable a lie below a bound."""
 
     bound: float
@@ -55,7 +56,7 @@ def median_by_halving(low, high, questions):
 
 
 def federation(*columns, progress=None):
-    sites = [TableSite(f"site {k}", np.array(rows, float)[:, None], ("a",)) for k, rows in enumerate(columns)]
+    sites = [LocalSite.of(f"site {k}", np.array(rows, float)[:, None], ("a",)) for k, rows in enumerate(columns)]
     return InProcess(sites, Setting(("a",), Frame.identity(1)), progress)
 
 
@@ -130,6 +131,6 @@ def test_an_unusable_answer_is_blamed_on_its_site():
 
 
 def test_a_refusal_ends_the_conversation():
-    transport = InProcess([TableSite("s", np.zeros((2, 1)), ("b",))], Setting(("a",), Frame.identity(1)))
+    transport = InProcess([LocalSite.of("s", np.zeros((2, 1)), ("b",))], Setting(("a",), Frame.identity(1)))
     with pytest.raises(ProtocolError, match="'a'"):
         run(median_by_halving(0, 1, 2), transport)

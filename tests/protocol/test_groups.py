@@ -3,11 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting
+from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.grouped_sums import GroupedSums
@@ -16,8 +18,9 @@ NAMES = ("a", "b", "c")
 ROWS = np.random.default_rng(0).normal(size=(600, 3))
 
 
-def site(name, rows, **fields):
-    return TableSite(name, rows, NAMES, name, grouping=Grouping(name.encode()), **fields)
+def site(name, rows, ids=None, **fields):
+    rows = Table(rows, name, name, columns=NAMES, ids=ids)
+    return LocalSite(name, rows, name, grouping=Grouping(name.encode()), **fields)
 
 
 def federation(parts):
@@ -38,7 +41,7 @@ def test_groups_add_up_to_all_rows_in_one_round(question):
     grouped = transport.pool(GroupedQuestion(question, 12))
     plain = federation([ROWS]).pool(question)
     assert transport.traffic.rounds == 1
-    assert transport.traffic.bytes_sent == 8 * grouped.numbers == 8 * 3 * 12 * plain.numbers
+    assert transport.traffic.numbers == grouped.numbers == 3 * 12 * plain.numbers
     stack = grouped.stack()
     for total in (grouped.total(), stack.combine(np.ones(36))):
         for mine, theirs in zip(numbers(total), numbers(plain), strict=True):
@@ -98,7 +101,7 @@ def test_identifiers_decide_the_groups_not_places():
 
 
 def test_too_small_groups_are_refused_without_naming_rows():
-    small = TableSite("s", ROWS, NAMES, "s", grouping=Grouping(b"x", least=100))
+    small = LocalSite.of("s", ROWS, NAMES, "s", grouping=Grouping(b"x", least=100))
     with pytest.raises(ProtocolError, match="refuses 10 groups: the smallest would have"):
         small.answer(GroupedQuestion(QUESTIONS[1], 10))
     assert small.answer(GroupedQuestion(QUESTIONS[1], 3)).smallest >= 100
@@ -106,7 +109,7 @@ def test_too_small_groups_are_refused_without_naming_rows():
 
 def test_a_site_without_a_secret_gives_no_groups():
     with pytest.raises(ProtocolError, match="has no secret"):
-        TableSite("s", ROWS, NAMES, "s").answer(GroupedQuestion(QUESTIONS[1], 10))
+        LocalSite.of("s", ROWS, NAMES, "s").answer(GroupedQuestion(QUESTIONS[1], 10))
 
 
 def test_a_question_needs_groups():
@@ -133,4 +136,4 @@ def test_sites_can_be_taken_out_and_not_put_in_twice():
 
 def test_only_known_sums_can_be_weighted():
     with pytest.raises(StatisticError, match="cannot be weighted"):
-        GroupedSums({("s", "s"): (3, 4)}).stack()
+        GroupedSums({("s", "s"): (EntropySums(3, np.ones(1), np.ones(1)),) * 2}).stack()

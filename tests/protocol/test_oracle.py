@@ -8,6 +8,7 @@ from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.oracle import ORACLE_ROWS
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_index import pair_index
@@ -114,7 +115,7 @@ def test_the_oracle_counts_rounds_and_bytes():
     model, _ = random_case(0)
     oracle = population(model)
     answer = oracle.pool(PairQuestion(model.names, oracle.setting.frame, 4))
-    assert (oracle.traffic.rounds, oracle.traffic.bytes_sent) == (1, 8 * answer.numbers)
+    assert (oracle.traffic.rounds, oracle.traffic.bytes_sent) == (1, len(to_bytes(answer)))
 
 
 def test_the_oracle_pretends_to_very_many_rows():

@@ -1,22 +1,30 @@
 import numpy as np
 import pytest
 
+from fedrcd.data.names import default_names
 from fedrcd.data.noise import PURE_FAMILIES, Noise
+from fedrcd.data.rows import Chunk, streamed
+from fedrcd.data.table import Table
 from fedrcd.errors import DataError
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from fedrcd.protocol.outliers import columns_with_gross_errors, rows_within
 from fedrcd.statistics.frame import Frame, propose_frame
 
 
+def gross_errors(values):
+    table = Table(values, columns=default_names(values.shape[1]))
+    return columns_with_gross_errors(table, propose_frame([streamed(table)], [len(values)]))
+
+
 def test_rows_with_one_far_value_are_left_out_whole():
     rows = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, -9.0]])
-    assert rows_within(rows, Frame.identity(2), 8.0).tolist() == [True, True, False]
+    assert rows_within(Frame.identity(2), 8.0)(Chunk(rows)).tolist() == [True, True, False]
 
 
 def test_trimming_looks_at_every_block_of_rows():
     rows = np.zeros((20_000, 2))
     rows[[5, 9000, 19_999], 1] = 100
-    assert np.flatnonzero(~rows_within(rows, Frame.identity(2), 8.0)).tolist() == [5, 9000, 19_999]
+    assert np.flatnonzero(~rows_within(Frame.identity(2), 8.0)(Chunk(rows))).tolist() == [5, 9000, 19_999]
 
 
 @pytest.mark.parametrize("family", PURE_FAMILIES)
@@ -24,7 +32,7 @@ def test_clean_tails_are_not_taken_for_gross_errors(family):
     alarms = 0
     for seed in range(20):
         rows = Noise(family).draw(2000, np.random.default_rng(seed))[:, None]
-        alarms += bool(columns_with_gross_errors(rows, propose_frame([rows])))
+        alarms += bool(gross_errors(rows))
     assert alarms <= 1
 
 
@@ -32,15 +40,16 @@ def test_clean_tails_are_not_taken_for_gross_errors(family):
 def test_values_in_a_wrong_unit_are_seen(wrong):
     rows = np.random.default_rng(0).laplace(size=(2000, 3))
     rows[:wrong, 1] = 1000 * (1 + rows[:wrong, 1])
-    assert columns_with_gross_errors(rows, propose_frame([rows])) == [1]
+    assert gross_errors(rows) == [1]
 
 
 def test_trimmed_rows_take_part_in_no_round():
     rows = np.random.default_rng(0).laplace(size=(500, 2))
     rows[7, 0] = 1e6
-    transport = embed_blocks([LocalBlock("site", "block", ("a", "b"), rows)], ("a", "b"), trim=8.0)
-    assert len(transport.sites[0].rows) < 500
-    assert np.abs(transport.sites[0].rows).max() < 100
+    transport = in_process([Table(rows, "site", "block", columns=("a", "b"))], ("a", "b"), trim=8.0)
+    kept = transport.sites[0].rows.values
+    assert len(kept) < 500
+    assert np.abs(kept).max() < 100
 
 
 @pytest.mark.parametrize("sites", [2, 3, 10])
@@ -48,17 +57,17 @@ def test_the_same_rows_are_trimmed_however_they_are_split_and_in_any_unit(sites)
     rows = np.random.default_rng(0).standard_t(3, size=(4000, 2)) * np.sqrt(2)
 
     def kept(tables, factor=1.0):
-        blocks = [LocalBlock(f"{k}", f"{k}", ("a", "b"), factor * one) for k, one in enumerate(tables)]
-        transport = embed_blocks(blocks, ("a", "b"), trim=8.0)
-        return np.concatenate([site.rows for site in transport.sites]) / factor
+        blocks = [Table(factor * one, f"{k}", f"{k}", columns=("a", "b")) for k, one in enumerate(tables)]
+        transport = in_process(blocks, ("a", "b"), trim=8.0)
+        return np.concatenate([site.rows.values for site in transport.sites]) / factor
 
     np.testing.assert_array_equal(kept(np.array_split(rows, sites)), kept([rows]))
     assert len(kept([rows], 1.4)) == len(kept([rows]))
 
 
 def kept_by_site(tables, **settings):
-    blocks = [LocalBlock(f"{k}", f"{k}", ("a", "b"), one) for k, one in enumerate(tables)]
-    return [site.rows for site in embed_blocks(blocks, ("a", "b"), **settings).sites]
+    blocks = [Table(one, f"{k}", f"{k}", columns=("a", "b")) for k, one in enumerate(tables)]
+    return [site.rows.values for site in in_process(blocks, ("a", "b"), **settings).sites]
 
 
 @pytest.mark.parametrize("factor", [50.0, 500.0])

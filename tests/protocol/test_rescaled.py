@@ -4,7 +4,7 @@ import pytest
 from fedrcd.data.simulate import random_model
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.rescaled import in_units, scaled_by_sd
 
 

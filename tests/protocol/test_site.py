@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.questions import EntropyQuestion, PairQuestion
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.residual_maps import residual_map
@@ -26,66 +26,66 @@ def question(frame=None, residuals=None):
 
 def test_columns_in_another_order_give_the_same_answer():
     X = table()
-    straight = TableSite("s", X, NAMES).answer(question())
-    crooked = TableSite("s", np.ascontiguousarray(X[:, [2, 0, 1]]), ("c", "a", "b")).answer(question())
+    straight = LocalSite.of("s", X, NAMES).answer(question())
+    crooked = LocalSite.of("s", np.ascontiguousarray(X[:, [2, 0, 1]]), ("c", "a", "b")).answer(question())
     assert crooked == straight
 
 
 def test_columns_that_are_not_asked_for_do_not_matter():
     X = table()
     wider = np.column_stack([np.full(len(X), np.nan), X])
-    assert TableSite("s", wider, ("x", *NAMES)).answer(question()) == TableSite("s", X, NAMES).answer(question())
+    assert LocalSite.of("s", wider, ("x", *NAMES)).answer(question()) == LocalSite.of("s", X, NAMES).answer(question())
 
 
 def test_a_missing_column_is_named():
     with pytest.raises(ProtocolError, match="site north does not hold column 'c'"):
-        TableSite("north", table()[:, :2], ("a", "b")).answer(question())
+        LocalSite.of("north", table()[:, :2], ("a", "b")).answer(question())
 
 
 def test_a_site_answers_the_same_twice():
-    site = TableSite("s", table(5000), NAMES)
+    site = LocalSite.of("s", table(5000), NAMES)
     assert site.answer(question()) == site.answer(question())
 
 
 def test_a_site_leaves_its_rows_alone():
     X = table()
-    TableSite("s", X, NAMES).answer(question(random_frame(3, np.random.default_rng(0))))
+    LocalSite.of("s", X, NAMES).answer(question(random_frame(3, np.random.default_rng(0))))
     np.testing.assert_array_equal(X, table())
 
 
 @pytest.mark.parametrize("n", ROWS)
 def test_every_row_is_counted_once(n):
-    assert TableSite("s", table(n), NAMES).answer(question()).count.item() == n
+    assert LocalSite.of("s", table(n), NAMES).answer(question()).count.item() == n
 
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_the_number_of_threads_does_not_change_a_bit(threads):
     X = table(30_000)
-    alone, together = TableSite("s", X, NAMES, 1), TableSite("s", X, NAMES, threads)
+    alone, together = LocalSite.of("s", X, NAMES, 1), LocalSite.of("s", X, NAMES, threads)
     assert together.answer(question()) == alone.answer(question())
 
 
 @pytest.mark.parametrize("n", ROWS)
 def test_the_sums_of_any_number_of_rows_are_those_of_the_whole_table(n):
     X = table(n)
-    answer, whole = TableSite("s", X, NAMES).answer(question()), sums_of(X)
+    answer, whole = LocalSite.of("s", X, NAMES).answer(question()), sums_of(X)
     for power in whole.sums:
         np.testing.assert_allclose(answer.sums[power], whole.sums[power], rtol=1e-12)
 
 
 def test_a_site_without_rows_answers_zero():
-    assert TableSite("s", np.empty((0, 3)), NAMES).answer(question()).count.item() == 0
+    assert LocalSite.of("s", np.empty((0, 3)), NAMES).answer(question()).count.item() == 0
 
 
 def test_sums_are_taken_in_the_frame_of_the_question():
     X, frame = table(), random_frame(3, np.random.default_rng(1))
-    assert TableSite("s", X, NAMES).answer(question(frame)) == sums_of((X - frame.centre) / frame.scale)
+    assert LocalSite.of("s", X, NAMES).answer(question(frame)) == sums_of((X - frame.centre) / frame.scale)
 
 
 def test_residuals_are_taken_of_the_rows_in_the_frame():
     X, frame = table(), random_frame(3, np.random.default_rng(1))
     R = np.array([[1.0, -0.5, 0.0], [0.0, 2.0, 1.0]])
-    answer = TableSite("s", X, NAMES).answer(question(frame, R))
+    answer = LocalSite.of("s", X, NAMES).answer(question(frame, R))
     expected = sums_of(((X - frame.centre) / frame.scale) @ R.T)
     for power in expected.sums:
         np.testing.assert_allclose(answer.sums[power], expected.sums[power], rtol=1e-12, atol=1e-12)
@@ -96,7 +96,7 @@ def test_entropies_are_taken_of_offset_residuals():
     asked = EntropyQuestion(NAMES, Frame.identity(3), R, offset, np.array([[0, 1]]), np.array([0.6]), singles=True)
     u = X @ R.T - offset
     quantities = [u[:, 0], u[:, 1], (u[:, 0] - 0.6 * u[:, 1]) / 0.8]
-    answer = TableSite("s", X, NAMES).answer(asked)
+    answer = LocalSite.of("s", X, NAMES).answer(asked)
     np.testing.assert_allclose(answer.log_cosh, [np.log(np.cosh(q)).sum() for q in quantities], rtol=1e-12)
     np.testing.assert_allclose(answer.gauss, [(q * np.exp(-(q**2) / 2)).sum() for q in quantities], rtol=1e-12)
 
@@ -123,7 +123,7 @@ def overflowing(column, n=50):
     """Two sites, of which the second has one value far beyond the frame."""
     X, Y = table(n), table(n, seed=1)
     Y[17, column] = 1e200
-    sites = [TableSite("north", X, NAMES), TableSite("south", Y, NAMES)]
+    sites = [LocalSite.of("north", X, NAMES), LocalSite.of("south", Y, NAMES)]
     return InProcess(sites, Setting(NAMES, Frame.identity(3)))
 
 
@@ -155,4 +155,4 @@ def test_an_embedded_site_is_called_by_its_label():
 def test_embedded_tables_can_be_stacked_into_one_site():
     X, Y = table(), table(20, seed=1)
     (site,) = embed([X, Y], NAMES, stack=True).sites
-    np.testing.assert_array_equal(site.rows, np.concatenate([X, Y]))
+    np.testing.assert_array_equal(site.rows.values, np.concatenate([X, Y]))

@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given
 
 from fedrcd.errors import ConfigError
-from fedrcd.statistics.frame import SAMPLED_ROWS, Frame, propose_frame
-from tests.strategies import seeds, wild_tables
+from fedrcd.statistics.frame import SAMPLED_ROWS, Frame
+from tests.strategies import proposed, seeds, wild_tables
 
 
 @given(wild_tables())
 def test_proposed_scales_are_powers_of_two(X):
-    mantissa, _ = np.frexp(propose_frame([X]).scale)
+    mantissa, _ = np.frexp(proposed([X]).scale)
     np.testing.assert_array_equal(mantissa, 0.5)
 
 
@@ -17,20 +17,20 @@ def test_proposed_scales_are_powers_of_two(X):
 def test_a_proposed_frame_is_roughly_right(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1e3, 1e3, 3) + 10 ** rng.uniform(-9, 9, 3) * rng.normal(size=(200, 3))
-    z = propose_frame([X[:50], X[50:]]).express(X)
+    z = proposed([X[:50], X[50:]]).express(X)
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=0.5)
     np.testing.assert_array_less(np.abs(np.log2(z.std(axis=0))), 1)
 
 
 def test_a_sorted_table_gives_the_frame_of_a_shuffled_one():
     X = np.random.default_rng(0).exponential(size=(3 * SAMPLED_ROWS, 2))
-    shuffled, ordered = propose_frame([X]), propose_frame([np.sort(X, axis=0)])
+    shuffled, ordered = proposed([X]), proposed([np.sort(X, axis=0)])
     np.testing.assert_allclose(ordered.centre, shuffled.centre, atol=0.05)
     np.testing.assert_array_equal(ordered.scale, shuffled.scale)
 
 
 def test_a_column_that_does_not_vary_gets_scale_one():
-    assert propose_frame([np.full((5, 1), 3.0)]).scale.item() == 1.0
+    assert proposed([np.full((5, 1), 3.0)]).scale.item() == 1.0
 
 
 def test_a_frame_subtracts_the_centre_and_divides_by_the_scale():

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.frame import Frame, propose_frame
+from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_sums import PairSums
-from tests.strategies import random_frame, seeds, sums_of, tables
+from tests.strategies import proposed, random_frame, seeds, sums_of, tables
 
 COPIES = {
     "k2": (2, 0),
@@ -152,7 +152,7 @@ def test_cumulants_do_not_depend_on_the_frame(estimator, seed):
 def test_a_mean_of_a_million_costs_no_digits():
     shifted = 1e6 + np.random.default_rng(0).laplace(size=(20_000, 3))
     centred = shifted - 1e6  # exact
-    found = cumulants_of(shifted, frame=propose_frame([shifted]))
+    found = cumulants_of(shifted, frame=proposed([shifted]))
     assert_cumulants_close(found, cumulants_of(centred), 1e-9)
 
 

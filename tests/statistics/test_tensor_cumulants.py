@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given, settings
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.frame import Frame, propose_frame
+from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.tensor_cumulants import tensor_cumulants
 from fedrcd.statistics.tensor_sums import tensor_sums
 from tests.statistics.test_pair_cumulants import assert_cumulants_close, joint_cumulant
-from tests.strategies import random_frame, seeds, sums_of
+from tests.strategies import proposed, random_frame, seeds, sums_of
 
 
 def tensors_of(X, frame=None, estimator="plug-in"):
@@ -63,7 +63,7 @@ def test_tensors_do_not_depend_on_the_frame(estimator, seed):
 
 def test_a_mean_of_a_million_costs_no_digits():
     shifted = 1e6 + np.random.default_rng(0).laplace(size=(20_000, 3))
-    found, expected = tensors_of(shifted, propose_frame([shifted])), tensors_of(shifted - 1e6)
+    found, expected = tensors_of(shifted, proposed([shifted])), tensors_of(shifted - 1e6)
     for name in ("cov", "third", "fourth"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-9)
 

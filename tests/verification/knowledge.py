@@ -11,7 +11,7 @@ from fedrcd.data import random_model
 from fedrcd.graphs import is_valid_order
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from tests.knowledge import consistent_knowledge
 from tests.verification.claims import Claim, claims, counted
 

@@ -11,7 +11,7 @@ from fedrcd.data import random_model, split_rows
 from fedrcd.data.partition import Part, column_parts, row_parts
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed, embed_blocks
+from fedrcd.protocol.in_process import embed, in_process
 from fedrcd.statistics.entropy_sums import entropy_sums
 from fedrcd.typing import IntVector, Matrix
 from tests.contracts.federations import blocks_of, some_split
@@ -87,7 +87,7 @@ def splits_of_columns_are_exact(seed: int) -> Iterator[Claim]:
             model = random_model(5, noise="gamma", density=0.4, rng=rng)
             X = model.sample(400, rng)
             parts = covering_split(card.coverage, k, rng, model.names)
-            transport = embed_blocks(blocks_of(X, model.names, parts), model.names)
+            transport = in_process(blocks_of(X, model.names, parts), model.names)
             split = run(build(method).rounds(transport.setting), transport)
             if int(split.marginals.rows) < 400:
                 continue  # some pair was together for part of the rows only: nothing to compare with

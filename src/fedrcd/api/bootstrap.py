@@ -18,6 +18,7 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare
 from fedrcd.api.progress import require_callable, told
 from fedrcd.api.settings import BOOTSTRAP
+from fedrcd.data.rows import count_rows
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.methods.auto import AUTO
@@ -32,9 +33,9 @@ from fedrcd.methods.bootstrap import (
 )
 from fedrcd.methods.skeleton import Parts
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed_blocks
 from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
-from fedrcd.protocol.site import TableSite, available_threads
+from fedrcd.protocol.in_process import in_process
+from fedrcd.protocol.site import LocalSite, available_threads
 from fedrcd.protocol.transport import InProcess, Setting
 
 
@@ -183,11 +184,11 @@ def _by_rows(
     names = prepared.setting.variables
     chosen = {name: given[name] for name in ("within", "missing") if name in given}
     rows = [
-        replace(block, rows=site.rows, ids=None)
+        replace(block, data=site.rows.values, ids=None)
         for block, site in zip(prepared.blocks, prepared.transport.sites, strict=True)
-        if isinstance(site, TableSite)
+        if isinstance(site, LocalSite)
     ]
-    embed = partial(embed_blocks, variables=names, grid=prepared.setting.grid, **chosen)
+    embed = partial(in_process, variables=names, grid=prepared.setting.grid, **chosen)
     estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
     replicates = row_replicates(
         prepared.parts, prepared.setting, rows, embed, seed.spawn(n_sampling), jobs=jobs, progress=replicated
@@ -201,21 +202,21 @@ def with_secrets(transport: InProcess, seed: np.random.SeedSequence, least: int 
     sites = [
         replace(site, grouping=Grouping(hashlib.blake2b(entropy + site.block.encode()).digest(), least))
         for site in transport.sites
-        if isinstance(site, TableSite)
+        if isinstance(site, LocalSite)
     ]
     return replace(transport, sites=sites)
 
 
 def default_groups(transport: InProcess) -> int:
     """Groups per site: enough over all sites, none with fewer rows than a site answers for."""
-    sizes = [len(site.rows) for site in transport.sites if isinstance(site, TableSite)]
+    sizes = [count_rows(site.rows) for site in transport.sites if isinstance(site, LocalSite)]
     rows = max(100, 10 * len(transport.setting.variables))
     return max(LEAST_GROUPS, groups_for(sizes, [rows] * len(sizes)))
 
 
 def plan(method: str, parts: Parts[Any], setting: Setting, transport: InProcess, groups: int) -> BootstrapPlan:
     """What the bootstrap of a federation in this process will cost."""
-    sites = [site for site in transport.sites if isinstance(site, TableSite)]
+    sites = [site for site in transport.sites if isinstance(site, LocalSite)]
     layout = setting.layout
     holdings = [(site.name, 0 if layout is None else site.place_in(layout)) for site in sites]
     gaps = any(site.gaps for site in sites)

@@ -26,8 +26,9 @@ from fedrcd.methods.checks import (
 )
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Estimate, Marginals
+from fedrcd.protocol.combine import NobodyAnswers
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.transport import NobodyAnswers, Traffic
+from fedrcd.protocol.transport import Traffic
 from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.typing import IntVector
 

@@ -17,7 +17,8 @@ from fedrcd.api.checks import check
 from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.prepare import prepare
-from fedrcd.data.labelled import LabelledTable, open_tables
+from fedrcd.data.opening import open_tables
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.filling import ask_moments
@@ -213,13 +214,13 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _named(self, X: Any, source: str) -> Any:
         """A table under the names of the fit, by position; or as it is, if it has to be found by name."""
-        if isinstance(X, LabelledTable) or (_has_names(X) and hasattr(self, "feature_names_in_")):
+        if (isinstance(X, Table) and X.site) or (_has_names(X) and hasattr(self, "feature_names_in_")):
             return X
         (table,) = open_tables(X, source, gaps=True, codes=self.missing_codes, drop=self.drop)
         names = self.discovery_.names
-        if len(table.names) != len(names):
-            raise ConfigError(f"{source} has {len(table.names)} columns, but {len(names)} were fitted")
-        return replace(table, names=names)
+        if len(table.columns) != len(names):
+            raise ConfigError(f"{source} has {len(table.columns)} columns, but {len(names)} were fitted")
+        return replace(table, columns=names)
 
     def _fitted(self) -> Self:
         if not hasattr(self, "discovery_"):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.labelled import LabelledTable
-from fedrcd.data.site_tables import site_tables
+from fedrcd.data.site_file import read_site, require_declared
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.suggest import did_you_mean
 
 
-def federation_tables(federation: Federation, files: Sequence[str | os.PathLike[str]]) -> list[LabelledTable]:
+def federation_tables(federation: Federation, files: Sequence[str | os.PathLike[str]]) -> list[Table]:
     """The tables of all sites in the order of the federation; a file belongs to the site its name begins with.
 
     Each must hold the columns and the blocks of rows that the federation says.
@@ -32,4 +32,6 @@ def federation_tables(federation: Federation, files: Sequence[str | os.PathLike[
     for name in names:
         if name not in by_site:
             raise ConfigError(f"no file of site {name!r} was given; it must be called {name}.csv or {name}.parquet")
-    return [table for site in federation.sites for table in site_tables(federation, site, by_site[site.name])]
+    tables = [table for site in federation.sites for table in read_site(by_site[site.name], federation, site)]
+    require_declared(tables, federation)
+    return tables

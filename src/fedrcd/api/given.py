@@ -11,8 +11,8 @@ import numpy as np
 
 from fedrcd.data.align import align_tables
 from fedrcd.data.knowledge_file import read_knowledge
-from fedrcd.data.labelled import LabelledTable, open_tables
 from fedrcd.data.names import default_names
+from fedrcd.data.opening import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge import Knowledge
@@ -37,7 +37,7 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence
     labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
     settings: dict[str, Any] = {"gaps": True, "codes": missing_codes, "drop": drop}
     opened = [open_tables(table, label, **settings) for table, label in zip(several, labels, strict=True)]
-    labelled = [isinstance(table, LabelledTable) for table in several]
+    labelled = [isinstance(table, Table) and bool(table.site) for table in several]
     if all(labelled):
         return [table for group in opened for table in group]
     if any(labelled):

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any
 
-from fedrcd.data.federation import Federation, SiteEntry
-from fedrcd.data.site_rows import SiteRows
+from fedrcd.data.federation import Federation
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.contribution import Contribution, Parcel, Withdrawal
-from fedrcd.federation.contribution_log import ContributionLog
-from fedrcd.federation.erasure import Member, Outcome, find_rows, renew, strike_rows
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.receipts import Receipt
-from fedrcd.federation.policy import default_policy
+from fedrcd.federation.site.erasure import Member, Renewal, find_rows, renew, strike_rows
+from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.store import Store
+from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.suggest import did_you_mean
 
@@ -28,18 +29,8 @@ from fedrcd.suggest import did_you_mean
 class Delivery:
     """What became of one block: what was made of it, and the receipt if the ledger was at hand."""
 
-    outcome: Outcome
+    outcome: Renewal
     receipt: Receipt | None = None
-
-
-def site_entry(federation: Federation, name: str) -> SiteEntry:
-    """What a federation says of a site."""
-    for site in federation.sites:
-        if site.name == name:
-            return site
-    raise ConfigError(
-        f"there is no site {name!r} in the federation{did_you_mean(name, [site.name for site in federation.sites])}"
-    )
 
 
 @contextmanager
@@ -47,31 +38,23 @@ def membership(
     federation: Federation,
     site: str,
     configuration: Configuration,
-    log: str | os.PathLike[str],
-    **settings: int | None,
+    state: str | os.PathLike[str],
+    rules: Rules | None = None,
+    *,
+    trim: float | None = None,
+    threads: int | None = None,
+    surroundings: Surroundings = REAL,
 ) -> Iterator[Member]:
-    """A site with its log open; `settings` are numbers of its `Policy` that differ from the default."""
-    entry = site_entry(federation, site)
-    policy = default_policy(len(entry.columns), configuration.families)
-    changed: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    with ContributionLog(log, site) as opened:
-        yield Member(
-            site=site,
-            federation=federation,
-            configuration=configuration,
-            log=opened,
-            policy=replace(policy, **changed),
-        )
-
-
-def today() -> date:
-    """The date, in UTC."""
-    return datetime.now(UTC).date()
+    """A site with its store, in the folder `state`, open; it obeys the rules of disclosure of its door."""
+    federation.site(site)
+    with Store(state, site, surroundings) as store:
+        door = Door(site=site, federation=federation, store=store, rules=rules or Rules(), trim=trim, threads=threads)
+        yield Member(door=door, configuration=configuration)
 
 
 def send(
     member: Member,
-    rows: SiteRows,
+    tables: Sequence[Table],
     ledger: Ledger | None,
     *,
     blocks: Sequence[str] = (),
@@ -86,8 +69,8 @@ def send(
     ----------
     member : Member
         The site.
-    rows : SiteRows
-        Its table.
+    tables : sequence of Table
+        Its rows, a table per block.
     ledger : Ledger, optional
         Where contributions go; without, the caller hands them over, see `parcel`.
     blocks : sequence of str
@@ -98,54 +81,59 @@ def send(
         As of `renew`.
     """
     deliveries = []
-    for block in _blocks(rows, blocks):
-        outcome = renew(member, block, rows.blocks[block], day or today(), now=now, again=again, rejoin=rejoin)
+    for table in _chosen(tables, blocks):
+        outcome = renew(member, table, day or _today(member), now=now, again=again, rejoin=rejoin)
         deliveries.append(_delivered(member, outcome, ledger))
     return deliveries
 
 
 def erase(
     member: Member,
-    rows: SiteRows,
+    tables: Sequence[Table],
     ledger: Ledger | None,
     *,
     ids: Collection[str] = (),
-    where: Sequence[str] = (),
+    matching: Mapping[str, Collection[str]] | None = None,
     day: date | None = None,
     now: bool = False,
 ) -> tuple[int, list[Delivery]]:
-    """Erase rows by identifiers or by conditions; how many there are, and what became of their blocks.
+    """Erase rows by identifiers; how many there are, and what became of their blocks.
 
-    By default the new contribution leaves when enough rows changed or the latest date is there; `now` does not wait.
+    `matching` are identifiers by block, of rows that meet a condition: those that were erased before are passed over. By
+    default the new contribution leaves when enough rows changed or the latest date is there; `now` does not wait.
     """
-    found = find_rows(rows, ids) if ids else _not_yet_erased(member, rows.matching(where))
+    found = find_rows(tables, ids) if matching is None else _not_yet_erased(member, matching)
     chosen = {block: names for block, names in found.items() if names}
-    number = strike_rows(member, rows, chosen, day or today())
-    return number, send(member, rows, ledger, blocks=list(chosen), day=day, now=now)
+    number = strike_rows(member, tables, chosen, day or _today(member))
+    return number, send(member, tables, ledger, blocks=list(chosen), day=day, now=now)
 
 
 def withdraw(member: Member, blocks: Sequence[str], ledger: Ledger | None, *, day: date | None = None) -> list[Receipt]:
     """Take whole blocks out; without a ledger at hand, hand over `Withdrawal`s."""
     receipts = []
     for block in blocks:
-        if member.log.is_withdrawn(block):
+        if member.store.is_withdrawn(block):
             raise ConfigError(f"block {block!r} of site {member.site!r} was taken out before")
-        if member.log.latest_version(block) == 0:
+        if member.store.latest_version(block) == 0:
             raise ConfigError(f"site {member.site!r} never sent anything for block {block!r}")
     for block in blocks:
         if ledger is not None and (member.site, block) in ledger.roster.standings:
             receipts += ledger.leave(member.site, block)
-        member.log.withdraw(block, day or today())
+        member.store.withdraw(block, day or _today(member))
     return receipts
 
 
-def _not_yet_erased(member: Member, found: dict[str, set[str]]) -> dict[str, set[str]]:
+def _not_yet_erased(member: Member, found: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
     """Rows that meet a condition without those that left before: the table may still have them."""
-    struck = {block: member.log.struck(block) for block in found}
+    struck = {block: member.store.struck(block) for block in found}
     return {
-        block: {one for one in names if member.log.mark(block, one) not in struck[block]}
+        block: {one for one in names if member.store.marker.of_id(block, one) not in struck[block]}
         for block, names in found.items()
     }
+
+
+def _today(member: Member) -> date:
+    return member.store.surroundings.now().date()
 
 
 def write_parcel(path: Path, items: Sequence[Contribution | Withdrawal]) -> None:
@@ -171,16 +159,17 @@ def add_parcel(ledger: Ledger, path: Path) -> list[Receipt]:
     return receipts
 
 
-def _blocks(rows: SiteRows, chosen: Sequence[str]) -> list[str]:
-    for block in chosen:
-        if block not in rows.blocks:
-            raise ConfigError(f"the site has no block {block!r}{did_you_mean(block, rows.blocks)}")
-    return list(chosen) or list(rows.blocks)
+def _chosen(tables: Sequence[Table], blocks: Sequence[str]) -> list[Table]:
+    known = {table.block: table for table in tables}
+    for block in blocks:
+        if block not in known:
+            raise ConfigError(f"the site has no block {block!r}{did_you_mean(block, known)}")
+    return [known[block] for block in blocks] or list(tables)
 
 
-def _delivered(member: Member, outcome: Outcome, ledger: Ledger | None) -> Delivery:
+def _delivered(member: Member, outcome: Renewal, ledger: Ledger | None) -> Delivery:
     if outcome.contribution is None or ledger is None:
         return Delivery(outcome)
     receipt = ledger.add(outcome.contribution)
-    member.log.acknowledge(receipt)
+    member.store.acknowledge(receipt)
     return Delivery(outcome, receipt)

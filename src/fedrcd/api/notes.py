@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.table import Table
 from fedrcd.errors import (
     ConfigError,
     CoverageWarning,
@@ -18,9 +20,8 @@ from fedrcd.errors import (
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.registry import Card
 from fedrcd.methods.skeleton import Estimate
-from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.outliers import columns_with_gross_errors
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import Clipped
@@ -91,7 +92,7 @@ def scattered(card: Card, layout: Layout | None, *, fills_gaps: bool) -> list[Fe
 
 def standardised_by_sites(card: Card, transport: InProcess) -> list[FedrcdWarning]:
     """Whether a method that reads scale was given rows without any."""
-    frames = [site.own for site in transport.sites if isinstance(site, TableSite) and site.own is not None]
+    frames = [site.own for site in transport.sites if isinstance(site, LocalSite) and site.own is not None]
     if card.scale_free or not any((frame.scale != 1).any() for frame in frames):
         return []
     return [
@@ -102,10 +103,10 @@ def standardised_by_sites(card: Card, transport: InProcess) -> list[FedrcdWarnin
     ]
 
 
-def outliers(site: TableSite, transport: InProcess, rows: int, trim: float | None) -> list[FedrcdWarning]:
+def outliers(site: LocalSite, transport: InProcess, rows: int, trim: float | None) -> list[FedrcdWarning]:
     """Rows that were left out, and columns with gross errors where none were."""
     if trim is not None:
-        lost = rows - len(site.rows)
+        lost = rows - count_rows(site.rows)
         return [OutlierWarning(f"trim={trim:g} left out {lost} of {rows} rows of {site.name}")] if lost else []
     held = [transport.setting.variables.index(name) for name in site.columns]
     own = transport.setting.frame.keep(held)
@@ -132,7 +133,7 @@ def notes_on(
     estimate: Estimate,
     card: Card,
     transport: InProcess,
-    blocks: Sequence[LocalBlock],
+    blocks: Sequence[Table],
     *,
     trim: float | None,
 ) -> list[FedrcdWarning]:
@@ -146,18 +147,17 @@ def notes_on(
         *clipped(transport.traffic.clipped, transport.setting.grid),
     ]
     for site, block in zip(transport.sites, blocks, strict=True):
-        assert isinstance(site, TableSite)
-        complete = len(block.rows) if site.gaps else int((~np.isnan(block.rows).any(axis=1)).sum())
-        if complete < len(block.rows):
-            lost = len(block.rows) - complete
-            notes.append(
-                CoverageWarning(f"{lost} of {len(block.rows)} rows of {site.name} lack values and were left out")
-            )
+        assert isinstance(site, LocalSite)
+        rows = count_rows(block)
+        complete = rows if site.gaps else count_rows(block.select(is_complete))
+        if complete < rows:
+            lost = rows - complete
+            notes.append(CoverageWarning(f"{lost} of {rows} rows of {site.name} lack values and were left out"))
         notes += outliers(site, transport, complete, trim)
     return notes
 
 
-def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[LocalBlock]) -> None:
+def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[Table]) -> None:
     """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
     if missing != "complete" and card.coverage == "all columns" and not card.one_table:
         raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp")
@@ -165,10 +165,11 @@ def require_coverage(card: Card, transport: InProcess, *, missing: str, before: 
     if missing != "complete":
         return
     p = len(transport.setting.variables)
-    rows = sum(len(block.rows) for block in before)
-    left = sum(len(site.rows) for site in transport.sites if isinstance(site, TableSite))
+    rows = sum(count_rows(block) for block in before)
+    left = sum(count_rows(site.rows) for site in transport.sites if isinstance(site, LocalSite))
     needed = max(100, 10 * p)
-    if any(np.isnan(block.rows).any() for block in before) and left < needed:
+    gaps = any(count_rows(block.select(is_complete)) < count_rows(block) for block in before)
+    if gaps and left < needed:
         raise DataError(
             f"only {left} of {rows} rows have no missing value, and {needed} are needed; missing='expected' fills gaps "
             "by pooled moments"

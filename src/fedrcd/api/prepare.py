@@ -16,6 +16,7 @@ from fedrcd.api.given import KnowledgeLike, as_knowledge, read_tables
 from fedrcd.api.notes import notes_on, require_coverage
 from fedrcd.api.progress import Progress
 from fedrcd.api.settings import recorded
+from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
@@ -23,8 +24,7 @@ from fedrcd.methods.registry import Card, build, find, require_options
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, Missing, Within, embed_blocks
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.in_process import Missing, Within, in_process
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
@@ -53,7 +53,7 @@ class Prepared:
     options: dict[str, Any]
     transport: InProcess = field(repr=False)
     setting: Setting
-    blocks: Sequence[LocalBlock] = field(repr=False)
+    blocks: Sequence[Table] = field(repr=False)
     chosen: str
     within: str
     embedding: dict[str, Any]
@@ -69,7 +69,9 @@ class Prepared:
     @property
     def fills(self) -> bool:
         """Whether there are missing values, and they are filled."""
-        return self.setting.fills_gaps and any(np.isnan(block.rows).any() for block in self.blocks)
+        return self.setting.fills_gaps and any(
+            np.isnan(values).any() for block in self.blocks for values, _ in block.chunks()
+        )
 
     def order_of_standardised(self, estimate: Estimate) -> IntVector:
         """The order that the method gives when every variable is divided by its standard deviation."""
@@ -77,7 +79,7 @@ class Prepared:
             return estimate.order
         names = self.setting.variables
         sd = dict(zip(names, np.sqrt(np.diagonal(estimate.marginals.cov)), strict=True))
-        unit = [replace(one, rows=one.rows / np.array([sd[name] for name in one.columns])) for one in self.blocks]
+        unit = [replace(one, data=one.values / np.array([sd[name] for name in one.columns])) for one in self.blocks]
         again, _ = _embed(unit, names, self.within, **self.embedding | {"progress": None})
         return run(self.parts.rounds(replace(again.setting, constraints=self.setting.constraints)), again).order
 
@@ -132,7 +134,7 @@ def prepare(
     checked = read_tables(tables, missing_codes, drop)
     names = _all_variables(checked, variables)
     known = None if knowledge is None else as_knowledge(knowledge, names)
-    blocks = [LocalBlock(table.site, table.block, table.names, table.values, table.ids) for table in checked]
+    blocks = checked
     choice = _choose(blocks, names, missing, one_round=one_round) if method == AUTO else Choice(method, "")
     card = find(choice.method)
     if card.one_table:
@@ -158,7 +160,7 @@ def prepare(
 
 def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tuple[str, ...]:
     """All columns of all tables, in the order given or met."""
-    found = tuple(dict.fromkeys(name for table in tables for name in table.names))
+    found = tuple(dict.fromkeys(name for table in tables for name in table.columns))
     if given is None:
         return found
     several = isinstance(given, Iterable) and not isinstance(given, str)
@@ -169,16 +171,14 @@ def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tupl
     return tuple(given)
 
 
-def _embed(
-    blocks: Sequence[LocalBlock], variables: tuple[str, ...], within: str, **settings: Any
-) -> tuple[InProcess, str]:
+def _embed(blocks: Sequence[Table], variables: tuple[str, ...], within: str, **settings: Any) -> tuple[InProcess, str]:
     """A transport over the blocks, and why it scales within sites as it does, if that was left open."""
     if within != "auto":
-        return embed_blocks(blocks, variables, within=within, **settings), ""  # type: ignore[arg-type]
+        return in_process(blocks, variables, within=within, **settings), ""  # type: ignore[arg-type]
     # Sites that differ must not lose their rows for it before anybody has looked.
-    first = embed_blocks(blocks, variables, trim_within="standardise", **settings)
+    first = in_process(blocks, variables, trim_within="standardise", **settings)
     choice = choose_within(first)
-    transport = embed_blocks(blocks, variables, within=choice.within, **settings)
+    transport = in_process(blocks, variables, within=choice.within, **settings)
     reason = f"within={choice.within!r} because {choice.reason}"
     return replace(transport, traffic=first.traffic), reason
 
@@ -187,20 +187,17 @@ def _holdings(transport: InProcess) -> tuple[Holding, ...]:
     """Who holds what, of the rows that were used."""
     if transport.setting.layout is not None:
         return transport.setting.layout.holdings
-    return tuple(
-        Holding(site.name, site.block, tuple(site.columns), len(site.rows))
-        for site in transport.sites
-        if isinstance(site, TableSite)
-    )
+    sites: Any = transport.sites
+    return tuple(Holding(site.name, site.block, tuple(site.columns), count_rows(site.rows)) for site in sites)
 
 
-def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...], missing: str, *, one_round: bool) -> Choice:
+def _choose(blocks: Sequence[Table], variables: tuple[str, ...], missing: str, *, one_round: bool) -> Choice:
     """What `auto` takes for these blocks."""
     everything = set(variables)
     rows: dict[str, int] = {}
     for block in blocks:  # several sites may hold the same rows
-        lost = int(np.isnan(block.rows).any(axis=1).sum()) if missing == "complete" else 0
-        rows[block.block] = max(rows.get(block.block, 0), len(block.rows) - lost)
+        kept = count_rows(block.select(is_complete) if missing == "complete" else block)
+        rows[block.block] = max(rows.get(block.block, 0), kept)
     return choose(
         Circumstances(
             p=len(variables),
@@ -212,7 +209,7 @@ def _choose(blocks: Sequence[LocalBlock], variables: tuple[str, ...], missing: s
     )
 
 
-def _stacked(card: Card, blocks: list[LocalBlock], *, stack: bool) -> list[LocalBlock]:
+def _stacked(card: Card, blocks: list[Table], *, stack: bool) -> list[Table]:
     """One block of all rows, for a method that works on one table."""
     if len(blocks) == 1:
         return blocks
@@ -224,8 +221,8 @@ def _stacked(card: Card, blocks: list[LocalBlock], *, stack: bool) -> list[Local
     columns = blocks[0].columns
     if any(set(block.columns) != set(columns) for block in blocks) or len({b.block for b in blocks}) < len(blocks):
         raise ConfigError(f"{card.name} cannot stack tables that differ in columns or share rows")
-    aligned = [block.rows[:, [block.columns.index(name) for name in columns]] for block in blocks]
-    return [LocalBlock("all tables", "all tables", columns, np.concatenate(aligned))]
+    aligned = [block.values[:, [block.columns.index(name) for name in columns]] for block in blocks]
+    return [Table(np.concatenate(aligned), "all tables", "all tables", columns=columns)]
 
 
 def _require_settings(method: object, options: dict[str, Any], **settings: Any) -> None:

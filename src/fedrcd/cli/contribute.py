@@ -13,26 +13,31 @@ import typer
 
 from fedrcd.cli.ledger import parse_grid, show_suspended, told
 from fedrcd.cli.patience import patience
-from fedrcd.errors import ConfigError
+from fedrcd.errors import ConfigError, FileError
 
 if TYPE_CHECKING:
     from fedrcd.api.membership import Delivery
-    from fedrcd.data.site_rows import SiteRows
-    from fedrcd.federation.erasure import Member
+    from fedrcd.data.table import Table
     from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.federation.site.erasure import Member
+    from fedrcd.federation.site.rules import Rules
 
 FederationFile = Annotated[Path, typer.Option("--federation", help="The federation file.", show_default=False)]
 SiteName = Annotated[str, typer.Option("--site", help="Name of the site.", show_default=False)]
 LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="The ledger, if it is on this machine.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Else: write what goes to the coordinator here.")]
-LogOption = Annotated[
-    Path | None, typer.Option("--log", help="The site's own log; by default SITE.contributions.db beside the table.")
+StateOption = Annotated[
+    Path | None, typer.Option("--state", help="Folder of the site's store; by default fedrcd-state/SITE.")
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch", help="Rows that must change before anything leaves; 10 per column by default.")
+    int, typer.Option("--batch", help="Rows that must change before anything leaves; at least 10 per column.")
 ]
 RowsOption = Annotated[
-    int | None, typer.Option("--minimum-rows", help="Complete rows needed; by default what hides single rows.")
+    int, typer.Option("--minimum-rows", help="Complete rows needed; at least 100, and what hides single rows.")
+]
+TrimOption = Annotated[
+    float | None,
+    typer.Option("--trim", help="Leave out rows with a value more than this many scales of the declared frame out."),
 ]
 ArithmeticOption = Annotated[
     str, typer.Option("--arithmetic", help="With --out: the ledger's, exact, compact or float.")
@@ -51,19 +56,22 @@ def contribute(
     now: Annotated[bool, typer.Option(help="Do not wait for a batch: a few changed rows can then be rebuilt.")] = False,
     again: Annotated[bool, typer.Option(help="Send even if nothing changed.")] = False,
     rejoin: Annotated[bool, typer.Option(help="Bring blocks back that were taken out.")] = False,
-    log: LogOption = None,
-    batch: BatchOption = None,
-    minimum_rows: RowsOption = None,
+    state: StateOption = None,
+    batch: BatchOption = 0,
+    minimum_rows: RowsOption = 100,
+    trim: TrimOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
     json: JsonOption = False,
 ) -> None:
     """Join a federation with a table, or bring what was sent before up to date: rows come, values are corrected."""
     from fedrcd.api.membership import send
+    from fedrcd.federation.site.rules import Rules
 
-    opened = opening(table, federation, site, ledger, out, log, arithmetic, family, batch=batch, rows=minimum_rows)
-    with patience("summing"), talking(json) as report, opened as (member, rows, book):
-        deliveries = send(member, rows, book, blocks=block or (), now=now, again=again, rejoin=rejoin)
+    rules = Rules(batch=batch, rows=minimum_rows)
+    opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
+    with patience("summing"), talking(json) as report, opened as (member, tables, book):
+        deliveries = send(member, tables, book, blocks=block or (), now=now, again=again, rejoin=rejoin)
         hand_over(member, deliveries, out)
         show_deliveries(member, deliveries, book)
         report["blocks"] = [delivery_record(one) for one in deliveries]
@@ -101,32 +109,44 @@ def opening(
     site: str,
     ledger: Path | None,
     out: Path | None,
-    log: Path | None,
+    state: Path | None,
     arithmetic: str,
     family: list[str] | None,
-    **policy: int | None,
-) -> Iterator[tuple[Member, SiteRows, Ledger | None]]:
-    """A site with its table, its log and the ledger, if that is here, all open."""
-    from fedrcd.api.membership import membership, site_entry
+    rules: Rules,
+    trim: float | None,
+) -> Iterator[tuple[Member, list[Table], Ledger | None]]:
+    """A site with its table, its store and the ledger, if that is here, all open."""
+    from fedrcd.api.membership import membership
     from fedrcd.data.federation import read_federation
-    from fedrcd.data.site_rows import read_site_rows
+    from fedrcd.data.site_file import read_site
     from fedrcd.federation.ledger.configuration import configure
     from fedrcd.federation.ledger.ledger import Ledger
 
     if (ledger is None) == (out is None):
         raise ConfigError("say where it goes: either --ledger or --out")
+    rules.require_strict()
     described = read_federation(federation)
     own = configure(described, families=tuple(family or ()), grid=parse_grid(arithmetic))
-    rows = read_site_rows(table, described, site_entry(described, site))
+    tables = read_site(table, described, described.site(site))
+    _require_brought_over(table.with_name(f"{site}.contributions.db"), site, state)
     with ExitStack() as stack:
         book = None if ledger is None else stack.enter_context(Ledger.open(ledger))
         if book is not None:
             own = configure(described, families=book.configuration.families, grid=book.configuration.grid)
             if own.digest != book.configuration.digest:
                 raise ConfigError(f"{federation} has other variables or another frame than the ledger {ledger}")
-        path = log or table.with_name(f"{site}.contributions.db")
-        member = stack.enter_context(membership(described, site, own, path, **policy))
-        yield member, rows, book
+        folder = state or Path("fedrcd-state") / site
+        member = stack.enter_context(membership(described, site, own, folder, rules, trim=trim))
+        yield member, tables, book
+
+
+def _require_brought_over(old: Path, site: str, state: Path | None) -> None:
+    """Refuse to begin anew beside what the first release remembered: rows that were erased would come back."""
+    if old.exists():
+        raise FileError(
+            f"{old} was written by an earlier version; bring it over with `fedrcd site migrate --name {site} "
+            f"--state {state or Path('fedrcd-state') / site} --contributions {old}`"
+        )
 
 
 def hand_over(member: Member, deliveries: list[Delivery], out: Path | None) -> None:
@@ -138,7 +158,7 @@ def hand_over(member: Member, deliveries: list[Delivery], out: Path | None) -> N
         return
     write_parcel(out, made)
     for contribution in made:
-        member.log.delivered(contribution.block, contribution.commitment)
+        member.store.delivered(contribution.block, contribution.commitment)
     print(f"written: {out}; give it to the coordinator for `fedrcd ledger add`")
 
 
@@ -149,11 +169,11 @@ def show_deliveries(member: Member, deliveries: list[Delivery], ledger: Ledger |
         if outcome.is_waiting:
             latest = f", or until {outcome.due}" if outcome.due else ""
             print(
-                f"block {outcome.block}: {outcome.changed} changed rows wait until {member.policy.batch} have changed"
+                f"block {outcome.block}: {outcome.changed} changed rows wait until {member.batch} have changed"
                 f"{latest}: a difference of few rows would reveal them (--now does not wait)"
             )
         elif outcome.contribution is None:
-            print(f"block {outcome.block}: nothing changed since version {member.log.latest_version(outcome.block)}")
+            print(f"block {outcome.block}: nothing changed since version {member.store.latest_version(outcome.block)}")
         else:
             made = outcome.contribution
             hidden = f", {outcome.withheld} rows left out at random beside them" if outcome.withheld else ""

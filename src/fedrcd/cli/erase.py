@@ -14,10 +14,11 @@ from fedrcd.cli.contribute import (
     FamilyOption,
     JsonOption,
     LedgerOption,
-    LogOption,
     OutOption,
     RowsOption,
     SiteName,
+    StateOption,
+    TrimOption,
     delivery_record,
     hand_over,
     opening,
@@ -31,9 +32,9 @@ from fedrcd.errors import ConfigError, FedrcdWarning
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
     from fedrcd.api.membership import Delivery
-    from fedrcd.data.site_rows import SiteRows
-    from fedrcd.federation.erasure import Member
+    from fedrcd.data.table import Table
     from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.federation.site.erasure import Member
 
 
 def erase(
@@ -62,10 +63,11 @@ def erase(
         ),
     ] = None,
     derive: Annotated[bool, typer.Option(help="With --ledger: compute all results anew from the new state.")] = True,
-    log: LogOption = None,
-    batch: BatchOption = None,
-    days: Annotated[int | None, typer.Option(help="Days after which erasures are carried out; 30 by default.")] = None,
-    minimum_rows: RowsOption = None,
+    state: StateOption = None,
+    batch: BatchOption = 0,
+    days: Annotated[int, typer.Option(help="Days after which erasures are carried out.")] = 30,
+    minimum_rows: RowsOption = 100,
+    trim: TrimOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
     json: JsonOption = False,
@@ -90,14 +92,16 @@ def erase(
         raise ConfigError("say what to erase with one of --ids, --where, --block, --all; or carry out what is --due")
     if federation is None:
         raise ConfigError("at a site the federation file is needed: --federation")
-    opened = opening(
-        table, federation, site, ledger, out, log, arithmetic, family, batch=batch, days=days, rows=minimum_rows
-    )
-    with patience("erasing"), talking(json) as report, opened as (member, rows, book):
+    from fedrcd.federation.site.rules import Rules
+
+    rules = Rules(batch=batch, days=days, rows=minimum_rows)
+    opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
+    with patience("erasing"), talking(json) as report, opened as (member, tables, book):
         if block or everything:
-            numbers = _withdraw(member, block or list(rows.blocks), book, out)
+            numbers = _withdraw(member, block or [one.block for one in tables], book, out)
         else:
-            deliveries = _erase_rows(member, rows, book, out, ids=ids, where=where or [], now=now)
+            matching = _matching(table, member, where) if where else None
+            deliveries = _erase_rows(member, tables, book, out, ids=ids, matching=matching, now=now)
             numbers = [one.receipt.entry.number for one in deliveries if one.receipt]
             report["blocks"] = [delivery_record(one) for one in deliveries]
         report |= _finish(book, numbers, targets, derive=derive)
@@ -141,26 +145,34 @@ def _withdraw(member: Member, blocks: list[str], ledger: Ledger | None, out: Pat
     return [receipt.entry.number for receipt in receipts]
 
 
+def _matching(table: Path, member: Member, where: list[str]) -> dict[str, set[str]]:
+    """Identifiers of the rows that meet all conditions, by block."""
+    from fedrcd.data.site_file import rows_matching
+
+    federation = member.door.federation
+    return rows_matching(table, federation, federation.site(member.site), where)
+
+
 def _erase_rows(
     member: Member,
-    rows: SiteRows,
+    tables: list[Table],
     ledger: Ledger | None,
     out: Path | None,
     *,
     ids: Path | None,
-    where: list[str],
+    matching: dict[str, set[str]] | None,
     now: bool,
 ) -> list[Delivery]:
     """Erase rows at the site, or carry out what is due."""
     from fedrcd.api.membership import erase as erase_rows
     from fedrcd.api.membership import send
 
-    if ids or where:
+    if ids or matching is not None:
         listed = [line.strip() for line in read_text(ids).splitlines() if line.strip()] if ids else []
-        number, deliveries = erase_rows(member, rows, ledger, ids=listed, where=where, now=now)
+        number, deliveries = erase_rows(member, tables, ledger, ids=listed, matching=matching, now=now)
         print(f"{number} row{'s' * (number != 1)} of site {member.site} will take no part any more")
     else:
-        deliveries = send(member, rows, ledger, now=now)
+        deliveries = send(member, tables, ledger, now=now)
     hand_over(member, deliveries, out)
     show_deliveries(member, deliveries, ledger)
     return deliveries

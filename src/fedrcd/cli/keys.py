@@ -48,7 +48,7 @@ def group_secret(out: Annotated[Path, typer.Argument(help="File to write; must n
     For `fedrcd site serve --group-secret` at each of these sites, and for nobody else: the coordinator must not have
     it.
     """
-    from fedrcd.federation.secret import write_secret
+    from fedrcd.federation.site.secret import write_secret
 
     write_secret(out)
     print(f"{out}: for the sites that share rows, and nobody else")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json as json_form
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,14 +15,19 @@ from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fedrcd.federation.site_service import SiteSettings
+    from collections.abc import Iterator
+
+    from fedrcd.data.table import Table
+    from fedrcd.federation.site.release import Door
+    from fedrcd.federation.site.settings import SiteSettings
+    from fedrcd.federation.site.store import Store
 
 app = typer.Typer(name="site", help="One site of a federation: its table, its rules, its log.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Option(help="Name of this site in the federation file.")]
 FederationFile = Annotated[Path, typer.Option(help="Federation file; the same copy as the coordinator's.")]
 Data = Annotated[Path, typer.Option(help="This site's table, CSV or Parquet.")]
-State = Annotated[Path | None, typer.Option(help="Folder of this site's log and secret; by default fedrcd-state/NAME.")]
+State = Annotated[Path | None, typer.Option(help="Folder of this site's store; by default fedrcd-state/NAME.")]
 Trim = Annotated[
     float | None,
     typer.Option(
@@ -28,6 +35,23 @@ Trim = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust-coordinator",
+        help="Answer methods of several rounds too: their coordinator can rebuild single rows if it lies.",
+    ),
+]
+
+TRUSTING = """
+**********************************************************************
+*  --trust-coordinator: questions that depend on moments which the    *
+*  coordinator chose are answered (methods of several rounds, checks, *
+*  a frame that is not declared). A coordinator that lies about them  *
+*  can rebuild complete rows of this table: docs/privacy.md.          *
+**********************************************************************
+"""
 
 INSECURE = """
 **********************************************************************
@@ -63,6 +87,7 @@ def serve(
         typer.Option(help="Secret to split rows into groups by, for sites that hold columns of the same rows."),
     ] = None,
     trim: Trim = None,
+    trust_coordinator: Trust = False,
     local_port: Annotated[
         int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
@@ -74,10 +99,9 @@ def serve(
     from fedrcd.federation.flower.processes import Security, node_command, prepare_node, require_flower
     from fedrcd.federation.flower.supervise import keep_running
     from fedrcd.federation.keys import public_key_of, public_text
-    from fedrcd.federation.rules import Rules
-    from fedrcd.federation.secret import read_secret
-    from fedrcd.federation.site_check import check_site
-    from fedrcd.federation.site_service import SiteService, site_entry
+    from fedrcd.federation.site.check import check_site
+    from fedrcd.federation.site.rules import Rules
+    from fedrcd.federation.site.secret import read_secret
 
     require_flower()
     settings = _settings(
@@ -90,11 +114,12 @@ def serve(
         rules=Rules(rows=min_rows, checks=checks),
         group_secret=str(group_secret.resolve()) if group_secret else "",
         trim=trim,
+        trust_coordinator=trust_coordinator,
     )
     if group_secret:
         read_secret(group_secret)
     described = read_federation(federation)
-    entry = site_entry(described, name)
+    entry = described.site(name)
     home = Path(settings.state)
     command = node_command(
         coordinator=coordinator,
@@ -111,8 +136,10 @@ def serve(
         loudly_insecure()
     elif key is not None and public_text(public_key_of(key)) != public_text(entry.key):
         raise ConfigError(f"{key} is not the key that the federation file has for site {name!r}")
-    with patience("checking the table"):
-        findings = check_site(settings, described, SiteService(settings).log.entries())
+    if trust_coordinator:
+        print(TRUSTING, file=sys.stderr)
+    with patience("checking the table"), _opened(settings) as (door, tables):
+        findings = check_site(door, tables)
     for finding in findings:
         if finding.kind != "fine":
             print(f"note: {finding.text}", file=sys.stderr)
@@ -129,13 +156,11 @@ def check(
     """Compare this site's table with the federation file and the rules of disclosure; nothing is connected."""
     from dataclasses import asdict
 
-    from fedrcd.data.federation import read_federation
-    from fedrcd.federation.site_check import check_site
-    from fedrcd.federation.site_service import SiteService
+    from fedrcd.federation.site.check import check_site
 
     settings = _settings(name, federation, data, state, trim=trim)
-    with patience("checking the table"):
-        findings = check_site(settings, read_federation(federation), SiteService(settings).log.entries())
+    with patience("checking the table"), _opened(settings) as (door, tables):
+        findings = check_site(door, tables)
     if json:
         print(json_form.dumps([asdict(finding) for finding in findings], indent=1))
     else:
@@ -154,30 +179,26 @@ def preview(
     groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
     check: Annotated[bool, typer.Option("--check", help="With the checks of assumptions.")] = False,
     trim: Trim = None,
+    trust_coordinator: Trust = False,
     state: State = None,
     json: Json = False,
 ) -> None:
     """Tell in words what a method would make this site release, and how many numbers that is per row."""
     from dataclasses import asdict
 
-    from fedrcd.data.federation import read_federation
-    from fedrcd.federation.guards import spent_numbers
-    from fedrcd.federation.preview import rehearse
-    from fedrcd.federation.site_service import SiteService, open_blocks
+    from fedrcd.data.rows import count_rows
+    from fedrcd.federation.site.disclosure import spent_numbers
+    from fedrcd.federation.site.preview import preview as run_dry
 
-    settings = _settings(name, federation, data, state, trim=trim)
-    described = read_federation(federation)
-    history = SiteService(settings).log.entries()
-    with patience(f"rehearsing {method}"):
-        blocks = open_blocks(described, name, data, trim)
-        chosen, releases, whole, instead = rehearse(
-            described, method, blocks, groups=groups, check=check, rules=settings.rules, history=history, trim=trim
-        )
-    rows = sum(len(block.rows) for block in blocks)
+    settings = _settings(name, federation, data, state, trim=trim, trust_coordinator=trust_coordinator)
+    with patience(f"running {method} dry"), _opened(settings) as (door, tables):
+        chosen, releases, whole, instead = run_dry(door, tables, method, groups=groups, check=check)
+        history, present = door.store.entries(), [door.present(table) for table in tables]
+    rows = sum(count_rows(table) for table in present)
     total = sum(release.numbers for release in releases)
     refusals = [(number, one.refusal) for number, one in enumerate(releases, 1) if one.refusal]
-    spent = sum(spent_numbers(history, block.block) for block in blocks)
-    allowed = sum(settings.rules.budget(len(block.rows), len(block.columns)) for block in blocks)
+    spent = sum(spent_numbers(history, table.block) for table in present)
+    allowed = sum(settings.rules.budget(count_rows(table), len(table.columns)) for table in present)
     if json:
         content = {"method": chosen, "questions": [asdict(one) for one in releases], "complete": whole, "rows": rows}
         content |= {"numbers": total, "released_before": spent, "allowed": allowed, "instead": instead}
@@ -201,19 +222,18 @@ def preview(
 
 @app.command()
 def log(
-    state: Annotated[Path, typer.Option(help="Folder of the site's log.")],
+    state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
     json: Json = False,
 ) -> None:
     """Show every question this site was asked: what left, when, how large."""
-    from fedrcd.federation.site_log import ANSWERED, SiteLog
-    from fedrcd.federation.trimming import tagged_limit
+    from fedrcd.federation.site.log import ANSWERED
+    from fedrcd.federation.site.trimming import tagged_limit
 
-    path = state / "log.jsonl"
+    with _store(state) as store:
+        entries, lines = store.entries(), store.lines()
     if json:
-        SiteLog(path).entries()  # refuse to show a log that somebody changed
-        print(path.read_text(encoding="utf-8") if path.exists() else "", end="")
+        print("".join(f"{line}\n" for line in lines), end="")
         return
-    entries = SiteLog(path).entries()
     for entry in entries:
         what = f"{entry.numbers:,} numbers left" if entry.outcome == ANSWERED else f"refused ({entry.outcome})"
         block = f" block {entry.block}" if entry.block else ""
@@ -227,28 +247,44 @@ def log(
 
 @app.command()
 def approve(
-    state: Annotated[Path, typer.Option(help="Folder of the site's log.")],
+    state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
     answer: Annotated[str | None, typer.Argument(help="First characters of the answer to decide on.")] = None,
     refuse: Annotated[bool, typer.Option("--refuse", help="Refuse it instead.")] = False,
 ) -> None:
     """List the answers that wait for a person, or release or refuse one of them."""
-    from fedrcd.federation.approvals import SHORT, Approvals
+    from fedrcd.federation.site.store import SHORT
 
-    approvals = Approvals(state / "approvals")
-    if answer is None:
-        waiting = [one for one in approvals.all() if not one.decision]
-        for one in waiting:
-            print(f"{one.digest[:SHORT]}  {one.time}  run {one.run} round {one.round}: {one.question}")
-            print(f"{'':{SHORT}}  {one.numbers:,} numbers, {one.numbers_per_row:.2f} per row")
-        if not waiting:
-            print("no answer is waiting")
-        return
-    decided = approvals.decide(answer, "refused" if refuse else "approved")
-    print(f"{decided.decision}: {decided.question}")
+    with _store(state) as store:
+        if answer is not None:
+            decided = store.decide(answer, "refused" if refuse else "approved")
+            print(f"{decided.decision}: {decided.question}")
+            return
+        waiting = [one for one in store.held() if not one.decision]
+    for one in waiting:
+        print(f"{one.digest[:SHORT]}  {one.time}  run {one.run} round {one.round}: {one.question}")
+        print(f"{'':{SHORT}}  {one.numbers:,} numbers, {one.numbers_per_row:.2f} per row")
+    if not waiting:
+        print("no answer is waiting")
+
+
+@app.command()
+def migrate(
+    name: Name,
+    state: State = None,
+    contributions: Annotated[
+        Path | None, typer.Option(help="SITE.contributions.db of the first release, beside the table.")
+    ] = None,
+) -> None:
+    """Bring what the first release kept in several files into the one store of this site."""
+    from fedrcd.federation.site.migrate import migrate as bring_over
+
+    folder = state or Path("fedrcd-state") / name
+    held = bring_over(folder, name, contributions)
+    print(f"{folder / 'site.db'}: " + ", ".join(f"{number} {what}" for what, number in held.items()))
 
 
 def _settings(name: str, federation: Path, data: Path, state: Path | None, **more: object) -> SiteSettings:
-    from fedrcd.federation.site_service import SiteSettings
+    from fedrcd.federation.site.settings import SiteSettings
 
     folder = state or Path("fedrcd-state") / name
     return SiteSettings(
@@ -258,3 +294,26 @@ def _settings(name: str, federation: Path, data: Path, state: Path | None, **mor
         state=str(folder.resolve()),
         **more,  # type: ignore[arg-type]
     )
+
+
+@contextmanager
+def _opened(settings: SiteSettings) -> Iterator[tuple[Door, list[Table]]]:
+    """The door of a site and its rows, before anything was asked: then there is no store yet, and none is made."""
+    from fedrcd.data.federation import read_federation
+    from fedrcd.federation.site.service import open_door, read_tables
+    from fedrcd.federation.site.store import FILE, OLD_FILES, Store
+
+    federation = read_federation(settings.federation)
+    federation.site(settings.name)
+    known = any((Path(settings.state) / name).exists() for name in (FILE, *OLD_FILES))
+    with TemporaryDirectory() as empty, Store(settings.state if known else empty, settings.name) as store:
+        yield open_door(settings, federation, store), read_tables(federation, settings, store)
+
+
+@contextmanager
+def _store(folder: Path) -> Iterator[Store]:
+    """The store in a folder, whoever's it is."""
+    from fedrcd.federation.site.store import Store, owner_of
+
+    with Store(folder, owner_of(folder)) as store:
+        yield store

@@ -32,10 +32,10 @@ def align_tables(tables: Sequence[Table]) -> list[Table]:
 
 
 def _aligned(table: Table, first: Table) -> Table:
-    if table.names == first.names:
+    if table.columns == first.columns:
         return table
-    lacking = [name for name in first.names if name not in table.names]
-    additional = [name for name in table.names if name not in first.names]
+    lacking = [name for name in first.columns if name not in table.columns]
+    additional = [name for name in table.columns if name not in first.columns]
     if lacking or additional:
         faults = [f"lacks {columns(lacking)}"] * bool(lacking)
         faults += [f"has {columns(additional)} in addition"] * bool(additional)
@@ -43,6 +43,6 @@ def _aligned(table: Table, first: Table) -> Table:
             f"{table.source} {' and '.join(faults)}, compared with {first.source}; "
             "all tables must have the same columns"
         )
-    position = {name: j for j, name in enumerate(table.names)}
-    index = [position[name] for name in first.names]
-    return replace(table, values=np.take(table.values, index, axis=1), names=first.names)
+    position = {name: j for j, name in enumerate(table.columns)}
+    index = [position[name] for name in first.columns]
+    return replace(table, data=np.take(table.values, index, axis=1), columns=first.columns)

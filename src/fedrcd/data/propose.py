@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 
 from fedrcd.data.federation import VariableFrame
-from fedrcd.data.table import Table
-from fedrcd.statistics.frame import propose_frame
+from fedrcd.data.rows import Rows, streamed
+from fedrcd.statistics.frame import propose_exact_frame
 
 
-def draft_frame(table: Table) -> Mapping[str, VariableFrame]:
+def draft_frame(table: Rows) -> Mapping[str, VariableFrame]:
     """Centre and scale of every column, to one digit of the scale; tails fit into 64 scales."""
-    frame = propose_frame([table.values], tails=True)
-    drafted = zip(table.names, frame.centre.tolist(), frame.scale.tolist(), strict=True)
+    frame = propose_exact_frame([streamed(table)])
+    drafted = zip(table.columns, frame.centre.tolist(), frame.scale.tolist(), strict=True)
     return {name: _one_digit(centre, scale) for name, centre, scale in drafted}
 
 

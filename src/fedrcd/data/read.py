@@ -90,7 +90,7 @@ def write_table(path: str | os.PathLike[str], table: Table) -> None:
 
     path = Path(path)
     ending = _ending(path)
-    arrow = pa.Table.from_arrays([pa.array(column) for column in table.values.T], names=list(table.names))
+    arrow = pa.Table.from_arrays([pa.array(column) for column in table.values.T], names=list(table.columns))
     try:
         if ending == ".parquet":
             parquet.write_table(arrow, path)

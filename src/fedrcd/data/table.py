@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedrcd.data.checks import check_values
 from fedrcd.data.names import check_names, default_names
+from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected
 from fedrcd.errors import DataError
-from fedrcd.typing import Matrix
+from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,28 +22,88 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of one site; :func:`as_table` and `read_table` make checked ones.
+    """Rows of one site that lie in memory, with the block they belong to: `fedrcd.Table`.
 
     Parameters
     ----------
-    values : (n, p) array
-        float64, C-contiguous. Not part of the `repr`: rows do not belong in logs.
-    names : (p,) tuple of str
-        Name of each column.
+    data : DataFrame, Arrow table, array, path or Rows
+        Rows are observations. Not part of the `repr`: rows do not belong in logs.
+    site : str
+        Name of the site; empty where nobody said.
+    block : str
+        Label of the block that all rows belong to; the site's name if empty. Sites that name the same block hold
+        columns of the same rows.
+    block_column : str
+        Instead of one label, name of the column that holds each row's. Never a variable.
+    id : str
+        Name of the column that identifies rows. Never a variable, and it never leaves the site.
+    columns : tuple of str
+        Name of each column of an array; of other data they are read.
     source : str
         What messages call this table: a file name, or "table 2".
-    site, block : str
-        Whose rows these are, and which; empty where nobody said.
     ids : tuple of str, optional
-        Identifier of each row. They never leave a site.
+        Identifier of each row of an array.
     """
 
-    values: Matrix = field(repr=False)
-    names: tuple[str, ...]
-    source: str
+    data: Any = field(repr=False)
     site: str = ""
     block: str = ""
+    block_column: str = ""
+    id: str = ""
+    _: KW_ONLY
+    columns: tuple[str, ...] = ()
+    source: str = ""
     ids: tuple[str, ...] | None = field(repr=False, default=None)
+
+    @property
+    def values(self) -> Matrix:
+        """All rows, float64, shape (n, p); not copied where they lie in memory already."""
+        if isinstance(self.data, np.ndarray):
+            return self.data
+        parts = [chunk.values for chunk in self.chunks()]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.columns)))
+
+    @property
+    def count(self) -> int | None:
+        """How many rows there are."""
+        return len(self.data) if isinstance(self.data, np.ndarray) else self._rows().count
+
+    @property
+    def identified(self) -> bool:
+        """Whether rows have identifiers."""
+        return self.ids is not None or (not isinstance(self.data, np.ndarray) and self._rows().identified)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows, some at a time."""
+        if not isinstance(self.data, np.ndarray):
+            yield from self._rows().chunks()
+            return
+        for first in range(0, len(self.data), ROWS_PER_CHUNK):
+            last = first + ROWS_PER_CHUNK
+            yield Chunk(self.data[first:last], None if self.ids is None else self.ids[first:last])
+
+    def select(self, stays: Keep) -> Table:
+        """The rows that stay, which keep their labels; itself if all do. Takes a pass."""
+        if not isinstance(self.data, np.ndarray):
+            kept = sum(int(stays(chunk).sum()) for chunk in self.chunks())
+            return self if kept == self.count else replace(self, data=Selected(self._rows(), stays, kept))
+        marks = [stays(chunk) for chunk in self.chunks()]
+        kept = np.concatenate(marks) if marks else np.empty(0, dtype=bool)
+        return self if kept.all() else self.keep(kept)
+
+    def keep(self, kept: IntVector | BoolMatrix) -> Table:
+        """Some of the rows, by their places or marks; they keep their identifiers."""
+        ids = None if self.ids is None else tuple(np.array(self.ids, dtype=object)[kept].tolist())
+        return replace(self, data=self.values[kept], ids=ids)
+
+    def _rows(self) -> Rows:
+        """Where the rows are, if not in an array."""
+        if isinstance(self.data, Rows):
+            return self.data
+        from fedrcd.data.opening import open_tables
+
+        (opened,) = open_tables(self, self.source or "the table", gaps=True)
+        return opened
 
 
 def as_table(obj: object, source: str = "table", *, gaps: bool = False) -> Table:
@@ -91,13 +153,14 @@ def check_table(table: Table, *, gaps: bool = False) -> None:
     DataError
         One line that names the table and the column, and says what to do.
     """
-    if table.values.ndim != 2 or table.values.shape[1] != len(table.names):
+    shape = table.data.shape if isinstance(table.data, np.ndarray) else (0, len(table.columns))
+    if len(shape) != 2 or shape[1] != len(table.columns):
         raise DataError(
             f"{table.source} must be 2-d, rows by variables, with a name per column; "
-            f"got shape {table.values.shape} and {len(table.names)} names"
+            f"got shape {shape} and {len(table.columns)} names"
         )
-    check_names(table.names, table.source)
-    check_values(table.values, table.names, table.source, gaps=gaps)
+    check_names(table.columns, table.source)
+    check_values(table, gaps=gaps)
 
 
 def from_array(array: np.ndarray[Any, Any], source: str) -> Table:
@@ -117,7 +180,7 @@ def from_array(array: np.ndarray[Any, Any], source: str) -> Table:
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
     values = np.ascontiguousarray(array, dtype=np.float64)
-    return Table(values, default_names(values.shape[1]), source)
+    return Table(values, columns=default_names(values.shape[1]), source=source)
 
 
 def from_arrow(arrow: pa.Table, source: str) -> Table:
@@ -145,7 +208,7 @@ def from_arrow(arrow: pa.Table, source: str) -> Table:
                 chunk.to_numpy(zero_copy_only=False) if gaps else np.from_dlpack(chunk)
             )
             first += len(chunk)
-    return Table(values, names, source)
+    return Table(values, columns=names, source=source)
 
 
 def _from_columns(obj: Any, source: str) -> Table:
@@ -181,7 +244,7 @@ def _from_frame(frame: pd.DataFrame, source: str) -> Table:
         if not is_number and not is_bool_dtype(column.dtype):
             raise _not_numeric(name, source)
         values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return Table(values, names, source)
+    return Table(values, columns=names, source=source)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.data.noise import NOISE_FAMILIES
+from fedrcd.data.table import Table
 from fedrcd.experiments.evaluate import DataSetting, standardised
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.deflations.tensors import Tensors
@@ -23,7 +24,7 @@ from fedrcd.methods.refinements.contrast import ContrastRefinement
 from fedrcd.methods.registry import build
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from fedrcd.protocol.transport import InProcess
 from fedrcd.statistics.grid import ARITHMETIC
 
@@ -51,8 +52,8 @@ def outcomes(k: int) -> list[Outcome]:
     unit = k // len(NOISE_FAMILIES) % 2 == 1
     if unit:
         tables = standardised(tables)
-    blocks = [LocalBlock(f"site {k}", f"site {k}", model.names, rows) for k, rows in enumerate(tables)]
-    exact = embed_blocks(blocks, model.names, grid=ARITHMETIC["exact"])
+    blocks = [Table(rows, f"site {k}", f"site {k}", columns=model.names) for k, rows in enumerate(tables)]
+    exact = in_process(blocks, model.names, grid=ARITHMETIC["exact"])
     found = []
     for method in METHODS:
         plain = _estimate(method, exact, "float")[0]

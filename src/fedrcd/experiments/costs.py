@@ -13,9 +13,9 @@ from fedrcd.experiments.cells import Row
 from fedrcd.methods.registry import build
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.questions import Question, S
-from fedrcd.protocol.site import Site, TableSite
+from fedrcd.protocol.site import LocalSite, Site
 from fedrcd.protocol.transport import InProcess
 from fedrcd.statistics.coverage import Layout
 from fedrcd.typing import IntVector, Matrix
@@ -66,7 +66,7 @@ def cost(*, method: str, p: int, rows: int, sites: int, seed: int, repetitions: 
     at_site, at_coordinator = [], []
     transport: Any = None
     for _ in range(repetitions):
-        timed = [TimedSite(replace(cast("TableSite", site), threads=1)) for site in embedded.sites]
+        timed = [TimedSite(replace(cast("LocalSite", site), threads=1)) for site in embedded.sites]
         transport = InProcess(timed, embedded.setting)
         start = time.process_time()
         run(parts.rounds(transport.setting), transport)

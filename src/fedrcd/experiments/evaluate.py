@@ -24,7 +24,7 @@ from fedrcd.graphs.metrics import ancestral_accuracy, shd, varsortability
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.rescaled import scaled_by_sd
 from fedrcd.protocol.transport import Traffic
 from fedrcd.typing import Matrix, Vector

@@ -27,7 +27,7 @@ def main() -> int:
     rng = np.random.default_rng(SEED)
     model = random_model(P, noise="gamma", density=0.3, rng=rng)
     names = tuple(f"x{j}" for j in range(1, P + 1))
-    tables = [Table(model.sample(ROWS, rng), names, f"site-{k}") for k in range(SITES)]
+    tables = [Table(model.sample(ROWS, rng), columns=names, source=f"site-{k}") for k in range(SITES)]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         here = Loopback.write(Path(folder) / "federation", tables, [f"site-{k}" for k in range(SITES)])

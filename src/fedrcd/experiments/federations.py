@@ -9,6 +9,7 @@ import numpy as np
 from fedrcd.data.names import default_names
 from fedrcd.data.noise import NOISE_FAMILIES
 from fedrcd.data.simulate import random_model
+from fedrcd.data.table import Table
 from fedrcd.errors import FedrcdError
 from fedrcd.experiments.baselines import BASELINES
 from fedrcd.experiments.cells import Row
@@ -16,7 +17,7 @@ from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock, embed_blocks
+from fedrcd.protocol.in_process import in_process
 from fedrcd.typing import Matrix
 
 ROWS = 20_000
@@ -76,19 +77,19 @@ def federate(
     names = default_names(p)
     blocks = [_block(f"site {k}", table, names) for k, table in enumerate(tables)]
     if find(method).one_table:
-        blocks = [LocalBlock("all", "all", names, np.concatenate(tables))]
+        blocks = [Table(np.concatenate(tables), "all", "all", columns=names)]
     try:
         if (option, value) == ("within", "auto"):
-            value = choose_within(embed_blocks(blocks, names)).within
-        transport = embed_blocks(blocks, names, **{option: value})  # type: ignore[arg-type]
+            value = choose_within(in_process(blocks, names)).within
+        transport = in_process(blocks, names, **{option: value})  # type: ignore[arg-type]
         estimate = run(build(method).rounds(transport.setting), transport)
     except FedrcdError:
         return [{"accuracy": float("nan")}]
     return [{"accuracy": ancestral_accuracy(estimate.order, model.B)}]
 
 
-def _block(site: str, table: Matrix, names: tuple[str, ...]) -> LocalBlock:
+def _block(site: str, table: Matrix, names: tuple[str, ...]) -> Table:
     """A site's table without the columns of which it has no value."""
     held = np.flatnonzero(np.isfinite(table).any(axis=0))
     columns = tuple(names[k] for k in held)
-    return LocalBlock(site, site, columns, table[:, held])
+    return Table(table[:, held], site, site, columns=columns)

@@ -12,7 +12,7 @@ from fedrcd.experiments.evaluate import DataSetting
 from fedrcd.graphs.dag import topological_order
 from fedrcd.methods.deflations.algebraic import deflate
 from fedrcd.methods.scores.tau import tau3, tau4
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.rescaled import scaled_by_sd
 from fedrcd.statistics.pair_cumulants import PairCumulants, pair_cumulants

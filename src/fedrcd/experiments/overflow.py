@@ -15,7 +15,7 @@ from fedrcd.experiments.cells import Row
 from fedrcd.experiments.evaluate import DataSetting
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.scores.tau import tau3_matrix
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.protocol.rescaled import scaled_by_sd
 from fedrcd.statistics.pair_cumulants import PairCumulants, pair_cumulants

@@ -17,7 +17,7 @@ from fedrcd.experiments.regimes import REGIMES, Regime
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 
 REFERENCE = "direct-lingam"
 

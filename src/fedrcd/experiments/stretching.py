@@ -21,7 +21,7 @@ from fedrcd.graphs.dag import topological_order, total_effects
 from fedrcd.graphs.metrics import ancestral_accuracy, varsortability
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.rescaled import in_units
 from fedrcd.typing import Matrix, Vector
 

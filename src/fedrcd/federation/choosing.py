@@ -15,7 +15,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.rules import Rules
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import find
 from fedrcd.statistics.coverage import Holding
@@ -27,7 +27,9 @@ LESS_MAY_DO = frozenset({Refusal.TENSOR_ROWS, Refusal.CELLS, Refusal.GROUPS, Ref
 """Refusals that a method which asks for less may not meet."""
 
 
-def choose_method(federation: Federation, method: str, *, groups: int = 1, refused: Collection[Refusal] = ()) -> Choice:
+def choose_method(
+    federation: Federation, method: str, *, groups: int = 1, refused: Collection[Refusal] = (), trusted: bool = False
+) -> Choice:
     """The method of a run; chosen by the federation file, and by what sites have refused, if that was left open.
 
     Parameters

@@ -20,16 +20,16 @@ from fedrcd.federation.deployed import Courier, Deployed, Progress, Recorder, Si
 from fedrcd.federation.messages import cohort_layout, federation_digest
 from fedrcd.federation.plan import Outcome, Resampling, RunPlan, Status
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site_service import declared_frame
 from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.bootstrap import Resampled, one_round, resample_groups
 from fedrcd.methods.checks import Check, Remembering, ask_residuals, scale_check, single_round
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.protocol.combine import NobodyAnswers
 from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
-from fedrcd.protocol.transport import NobodyAnswers, Setting, Transport
+from fedrcd.protocol.transport import Setting, Transport
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.residual_sums import ResidualSums
@@ -139,7 +139,7 @@ class Conductor:
         )
 
     def _converse(self, transport: Deployed, choice: Choice) -> Found:
-        if declared_frame(self.federation) is None:
+        if self.federation.declared_frame() is None:
             setting = replace(transport.setting, frame=ask_frame(transport))
             transport = replace(transport, setting=setting)
         card, setting, heard = find(choice.method), transport.setting, Remembering(transport, [])
@@ -245,7 +245,7 @@ def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) ->
     variables = federation.variables
     return Setting(
         variables,
-        declared_frame(federation) or Frame.identity(len(variables)),
+        federation.declared_frame() or Frame.identity(len(variables)),
         cohort_layout(federation, cohort),
         grid=ARITHMETIC[plan.arithmetic],
         constraints=plan.knowledge.constraints(variables) if plan.knowledge else None,

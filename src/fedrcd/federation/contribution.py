@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Literal
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
-from fedrcd.federation.ledger.configuration import PAIRS, Configuration
+from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.digests import digest
-from fedrcd.protocol.site import TableSite, available_threads
 from fedrcd.protocol.wire import KINDS, from_bytes, to_bytes
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.suggest import did_you_mean
-from fedrcd.typing import BoolMatrix, Matrix
 
 Purpose = Literal["rows", "values", "erase"]
 """Why a contribution was made: rows came (or it is the first), values of the same rows changed, rows were erased."""
@@ -109,61 +104,6 @@ def read_contribution(data: bytes) -> Contribution:
     return from_bytes(data, Contribution)
 
 
-def contribute(
-    configuration: Configuration,
-    federation: Federation,
-    site: str,
-    block: str,
-    rows: Matrix,
-    *,
-    version: int,
-    purpose: Purpose,
-    threads: int | None = None,
-) -> Contribution:
-    """The contribution of a site's rows of one block.
-
-    Parameters
-    ----------
-    configuration : Configuration
-        Of the ledger it is for.
-    federation : Federation
-        Says which columns the site holds and who comes before it.
-    site, block : str
-        Whose rows, and which.
-    rows : (n, columns) array
-        The site's columns in the order the federation lists them. Rows with gaps are left out of all sums.
-    version, purpose
-        As in `Contribution`.
-    threads : int, optional
-        How many sum; the bits do not depend on it.
-    """
-    columns, before = plan(federation, site, block)
-    complete = rows[~np.isnan(rows).any(axis=1)]
-    empty = Contribution(
-        site=site,
-        block=block,
-        version=version,
-        purpose=purpose,
-        configuration=configuration.digest,
-        columns=tuple(name for name in configuration.variables if name in columns),
-        before=before,
-        rows=len(rows),
-        salt=secrets.token_hex(SALT_BYTES),
-        sums={},
-    )
-    layout = empty.layout(configuration.variables)
-    table = TableSite(site, complete, columns, block, threads=threads or available_threads())
-    sums = {}
-    for family, question in configuration.questions().items():
-        answer = table.answer(question, layout)
-        if answer is None:
-            raise ConfigError(f"site {site!r} answers for nothing of block {block!r}: sites before it hold its columns")
-        sums[family] = answer
-    made = replace(empty, sums=sums)
-    check_contribution(made, configuration, thorough=False)
-    return made
-
-
 def plan(
     federation: Federation, site: str, block: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
@@ -229,29 +169,15 @@ def _check_labels(contribution: Contribution, configuration: Configuration, who:
 
 def _check_kind(sums: Statistic, family: str, configuration: Configuration) -> None:
     """Raise unless these are the sums of a family, on the grid or in float64."""
-    plain: Any = sums.low if isinstance(sums, ExactSums) else sums
-    grid = sums.grid if isinstance(sums, ExactSums) else None
-    if grid != configuration.grid:
+    if sums.grid != configuration.grid:
         raise StatisticError("its sums are not on the ledger's grid")
-    if isinstance(plain, PairSums) != (family == PAIRS) or plain.p != configuration.p:
+    if not all(configuration.questions()[family].fits(plane) for plane in sums.planes):
         raise StatisticError(f"its {family} sums are of another kind or of other variables")
-    if isinstance(plain, PairSums) and plain.order != 4:
-        raise StatisticError("its pair sums are not of order 4")
 
 
 def _check_owned(sums: Statistic, family: str, contribution: Contribution, configuration: Configuration) -> None:
     """Raise if an entry that others answer for has rows here, or any has more rows than the block."""
-    layout = contribution.layout(configuration.variables)
-    p = configuration.p
-    plain: Any = sums.low if isinstance(sums, ExactSums) else sums
-    if family == PAIRS:
-        counts = np.broadcast_to(plain.count, (p, p))
-        owned: BoolMatrix = np.ones((p, p), dtype=bool) if layout is None else layout.owned_pairs()[-1]
-    else:
-        counts = plain.counted()
-        owned = np.ones(len(counts), dtype=bool)
-        if layout is not None:
-            owned = TensorSums.from_moments(p, layout.owned_quadruples()[-1].astype(float)).packed > 0
+    counts, owned = configuration.owned(family, sums.planes[0], contribution.layout(configuration.variables))
     if counts[~owned].any():
         raise StatisticError("it holds sums of columns that its site does not answer for")
     if (counts > contribution.rows).any():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -16,14 +16,22 @@ from typing import Any, Self
 from fedrcd.errors import FedrcdError, FileError, ProtocolError
 
 WAIT_SECONDS = 2.0
-"""How long to wait for another process to let go of the file."""
+"""How long to wait for another process to let go of the file, unless something else is said."""
 
 
 class Database:
     """An open file; nobody else can open it meanwhile."""
 
     def __init__(
-        self, path: str | os.PathLike[str], what: str, kind: int, schema: tuple[str, ...], *, create: bool
+        self,
+        path: str | os.PathLike[str],
+        what: str,
+        kind: int,
+        schema: tuple[str, ...],
+        *,
+        create: bool,
+        connect: Callable[..., sqlite3.Connection] = sqlite3.connect,
+        wait: float = WAIT_SECONDS,
     ) -> None:
         """Open a file of a kind, or create one.
 
@@ -39,6 +47,10 @@ class Database:
             Statements that make the tables.
         create : bool
             Make a new file; without, there must be one.
+        connect : callable
+            Opens the file as `sqlite3.connect` does.
+        wait : float
+            Seconds to wait for another process to let go of the file.
         """
         self.path, self.what = Path(path), what
         if create:
@@ -46,7 +58,7 @@ class Database:
         elif not self.path.is_file():
             raise FileError(f"there is no {what} {self.path}")
         try:
-            self._connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+            self._connection = connect(self.path, timeout=wait, isolation_level=None)
         except sqlite3.Error as problem:
             raise FileError(f"cannot open {self.path}: {problem}") from None
         try:

@@ -15,11 +15,12 @@ from typing import Any, Protocol
 
 from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.federation.answers import Answers
-from fedrcd.federation.fitting import fits
 from fedrcd.federation.messages import Reply, Request, pack_request, question_digest, unpack_reply
 from fedrcd.federation.refusals import TEMPORARY, WORDS, Refusal
+from fedrcd.protocol.accept import require_usable
+from fedrcd.protocol.combine import NobodyAnswers
 from fedrcd.protocol.questions import Question, S
-from fedrcd.protocol.transport import NobodyAnswers, Setting, Traffic, require_usable
+from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.protocol.wire import Packet
 
 
@@ -171,10 +172,10 @@ class Deployed:
         if before is not None and before != reply.version:
             raise SiteLost(site, "changed its rows during the run; start a new one")
         for label, sums in reply.blocks:
-            if sums is not None and not fits(question, sums, (site, label)):
+            if sums is not None and not question.accepts(sums, (site, label)):
                 raise SiteLost(site, "sent sums that are not of the kind or the size that was asked for")
             if sums is not None:
-                require_usable(sums, question, site)
+                require_usable(question, sums, site)
         return reply
 
     def _give_up_or_retry(self, site: str, came: Reply | Fault, chances: _Chances) -> None:

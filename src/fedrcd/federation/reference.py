@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages import cohort_layout
-from fedrcd.federation.secret import group_key
-from fedrcd.federation.site_service import declared_frame, open_blocks
+from fedrcd.federation.site.secret import group_key
+from fedrcd.federation.site.service import declared_tables
 from fedrcd.protocol.groups import Grouping
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.in_process import complete_rows
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.grid import ARITHMETIC
 
@@ -27,15 +28,12 @@ def in_process(
 
     `secrets` are those by which the sites split their rows into groups.
     """
-    frame = declared_frame(federation)
+    frame = federation.declared_frame()
     if frame is None:
         raise ConfigError("the federation file declares no frame; see `fedrcd frame propose`")
     names = [site.name for site in federation.sites if cohort is None or site.name in cohort]
-    blocks = [block for name in names for block in open_blocks(federation, name, data[name])]
+    tables = [complete_rows(table) for name in names for table in declared_tables(federation, name, data[name])]
     keys = {name: Grouping(group_key(secret), least=0) for name, secret in (secrets or {}).items()}
-    sites = [
-        TableSite(block.site, block.rows, block.columns, block.block, ids=block.ids, grouping=keys.get(block.site))
-        for block in blocks
-    ]
+    sites = [LocalSite(table.site, table, table.block, grouping=keys.get(table.site)) for table in tables]
     layout = cohort_layout(federation, names)
     return InProcess(sites, Setting(federation.variables, frame, layout, grid=ARITHMETIC[arithmetic]))

@@ -10,11 +10,11 @@ from fedrcd.errors import ConfigError
 from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.conduct import run_setting
 from fedrcd.federation.plan import RunPlan
-from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.rules import Rules
 from fedrcd.methods.bootstrap import BootstrapPlan, bytes_of_groups, groups_for, one_round
 from fedrcd.methods.registry import find
 from fedrcd.protocol.groups import LEAST_GROUPS
-from fedrcd.protocol.questions import TensorQuestion
+from fedrcd.protocol.questions import TENSOR
 from fedrcd.statistics.coverage import Holding
 
 
@@ -43,7 +43,7 @@ def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None
         if question.share(setting.layout, place) is not None
     ]
     holdings = [holding for holding, _ in answering]
-    tensor = isinstance(question, TensorQuestion)
+    tensor = question.stored_in() == TENSOR
     number = groups or _worthwhile(holdings, tensor=tensor)
     _require_rows(holdings, number, tensor=tensor)
     sent = bytes_of_groups(parts, setting, [(holding.site, place) for holding, place in answering], number)

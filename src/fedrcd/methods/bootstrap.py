@@ -20,17 +20,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedrcd.data.rows import count_rows
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, StatisticError
 from fedrcd.methods.filling import ask_moments
 from fedrcd.methods.registry import Card, build
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.groups import LEAST_GROUPS, GroupedQuestion
-from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
-from fedrcd.protocol.transport import BYTES_PER_NUMBER, Setting, Traffic, Transport
-from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.transport import Setting, Traffic, Transport
+from fedrcd.protocol.wire import most_bytes
 from fedrcd.statistics.grouped_sums import GroupedSums, Stack
 from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
 
@@ -40,7 +41,7 @@ SAME_ORDER = {"fedrcd-x": "fedrcd-t", "hc": "fedrcd-t", "fedrcd-sx": "fedrcd-s"}
 ENOUGH_UNITS = 100
 """Groups over all sites beyond which more change little."""
 
-Embed = Callable[[Sequence[LocalBlock]], Transport]
+Embed = Callable[[Sequence[Table]], Transport]
 """Makes a transport over blocks of rows."""
 
 
@@ -78,9 +79,10 @@ class Recorder:
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all groups of all sites."""
-        if self.answers or not isinstance(question, PairQuestion | TensorQuestion):
+        if self.answers or not question.groupable:
             raise ConfigError("a method of several rounds cannot be resampled by groups")
-        grouped: Any = self.behind.pool(GroupedQuestion(question, self.groups))
+        asked: Any = question
+        grouped: Any = self.behind.pool(GroupedQuestion(asked, self.groups))
         self.answers.append(grouped)
         total: S = grouped.total()
         return total
@@ -187,8 +189,7 @@ def bytes_of_groups(
         if share is not None:
             one_row = np.zeros((1, len(share.question.variables)))
             sums = share.finish(share.question.answer([one_row], gaps=gaps))
-            numbers = 2 * sums.low.numbers if isinstance(sums, ExactSums) else sums.numbers
-            sizes[site] = sizes.get(site, 0) + BYTES_PER_NUMBER * groups * numbers
+            sizes[site] = sizes.get(site, 0) + groups * most_bytes(sums)
     return sizes
 
 
@@ -256,7 +257,7 @@ def group_replicates(
 def row_replicates(
     parts: Parts[Any],
     setting: Setting,
-    blocks: Sequence[LocalBlock],
+    blocks: Sequence[Table],
     embed: Embed,
     seeds: Sequence[np.random.SeedSequence],
     *,
@@ -302,14 +303,14 @@ def _run_groups(parts: Parts[Any], setting: Setting, stack: Stack, weights: Matr
 
 
 def _run_rows(
-    parts: Parts[Any], setting: Setting, blocks: Sequence[LocalBlock], embed: Embed, seeds: Sequence[Any]
+    parts: Parts[Any], setting: Setting, blocks: Sequence[Table], embed: Embed, seeds: Sequence[Any]
 ) -> Drawn:
     drawn: Drawn = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         chosen: dict[str, Any] = {}  # sites that share a block hold the same rows
         for block in blocks:
-            chosen.setdefault(block.block, draw_rows(len(block.rows), rng))
+            chosen.setdefault(block.block, draw_rows(count_rows(block), rng))
         transport = embed([block.keep(chosen[block.block]) for block in blocks])
         frame = replace(setting, frame=transport.setting.frame, layout=transport.setting.layout)
         drawn.append(_outcome(parts, transport, frame))

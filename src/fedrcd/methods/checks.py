@@ -20,7 +20,6 @@ from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.transport import Setting, Traffic, Transport
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.residual_sums import ResidualSums
-from fedrcd.statistics.site_moments import SiteMoments
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 Verdict = Literal["fine", "doubtful", "cannot tell"]
@@ -63,11 +62,10 @@ def assess(
     sums: ResidualSums, names: Sequence[str], order: IntVector, edges: BoolMatrix, scale: Check, level: float
 ) -> Findings:
     """All tests and their verdicts at a level, from the sums of one round."""
-    assert isinstance(sums.site, SiteMoments)
     residuals = residual_tests.non_gaussianity(sums)
     independent = residual_tests.independence(sums, order)
     linear = residual_tests.linearity(sums, order, edges)
-    means, variances = residual_tests.sites_alike(sums.site)
+    means, variances = residual_tests.sites_alike(sums.site.site_moments())
     checks = (
         gaussian_check(residuals, names, level),
         independence_check(independent, names, level),

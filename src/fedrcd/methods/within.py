@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedrcd.protocol.embedded import Within
+from fedrcd.protocol.in_process import Within
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.transport import Transport
 

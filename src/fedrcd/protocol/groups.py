@@ -9,17 +9,19 @@ stays where it is when other rows come or go.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
+from fedrcd.data.rows import Chunk, Rows
 from fedrcd.errors import ConfigError, ProtocolError
-from fedrcd.protocol.questions import PairQuestion, Share, TensorQuestion
+from fedrcd.protocol.questions import Asking, PairQuestion, Share, TensorQuestion
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
-from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.grouped_sums import GroupedSums, Origin
 from fedrcd.typing import IntVector, Matrix
 
 LEAST_GROUPS = 10
@@ -40,7 +42,7 @@ class Grouping:
     secret: bytes
     least: int = 1
 
-    def labels(self, ids: Sequence[str], groups: int) -> IntVector:
+    def labels(self, ids: Iterable[str], groups: int) -> IntVector:
         """The group of every row, shape (n,)."""
         digests = b"".join(
             hashlib.blake2b(one.encode(), key=self.secret, digest_size=8, person=b"fedrcd group").digest()
@@ -53,10 +55,15 @@ class Grouping:
         """Tells this way to split from another, and nothing else; `rows` says what the rows are known by."""
         return hashlib.blake2b(rows.encode(), key=self.secret, digest_size=16, person=b"fedrcd split tag").hexdigest()
 
-    def split(self, ids: Sequence[str], groups: int, site: str) -> list[IntVector]:
-        """The rows of every group, none of them too small."""
-        labels = self.labels(ids, groups)
-        sizes = np.bincount(labels, minlength=groups)
+    def split(self, rows: Rows, groups: int, site: str) -> list[Rows]:
+        """The rows of every group, none of them too small; rows without identifiers are known by their places."""
+        sizes = np.zeros(groups, dtype=np.int64)
+        marks, place = [], 0
+        for chunk in rows.chunks():
+            ids = chunk.ids if chunk.ids is not None else map(str, range(place, place + len(chunk.values)))
+            marks.append(self.labels(ids, groups))
+            sizes += np.bincount(marks[-1], minlength=groups)
+            place += len(chunk.values)
         if sizes.min() < self.least:
             advice = "ask for fewer groups"
             if groups <= LEAST_GROUPS:
@@ -67,15 +74,47 @@ class Grouping:
                 f"site {site} refuses {groups} groups: the smallest would have {sizes.min()} rows and must have "
                 f"{self.least}; {advice}"
             )
-        return [np.flatnonzero(labels == group) for group in range(groups)]
+        return [_Group(rows, marks, group, int(sizes[group])) for group in range(groups)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupedQuestion:
+class _Group:
+    """The rows of one group: `marks` has the group of every row, chunk by chunk."""
+
+    rows: Rows
+    marks: list[IntVector]
+    group: int
+    count: int
+
+    @property
+    def source(self) -> str:
+        """That of all rows."""
+        return self.rows.source
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of all rows."""
+        return self.rows.columns
+
+    @property
+    def identified(self) -> bool:
+        """As of all rows."""
+        return self.rows.identified
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows of this group."""
+        for chunk, marks in zip(self.rows.chunks(), self.marks, strict=True):
+            yield chunk.keep(marks == self.group)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedQuestion(Asking):
     """Asks what another question asks, group by group."""
 
-    each: PairQuestion | TensorQuestion
-    groups: int
+    rules: ClassVar[tuple[str, ...]] = ("split", "groups")
+
+    each: PairQuestion | TensorQuestion = field()
+    groups: int = field()
 
     def __post_init__(self) -> None:
         if self.groups < 1:
@@ -90,6 +129,37 @@ class GroupedQuestion:
     def frame(self) -> Frame:
         """That of the question behind."""
         return self.each.frame
+
+    @property
+    def grid(self) -> Grid | None:
+        """That of the question behind."""
+        return self.each.grid
+
+    @property
+    def clips(self) -> bool | None:
+        """As the question behind."""
+        return self.each.clips
+
+    @property
+    def needs_trust(self) -> bool:
+        """As the question behind."""
+        return self.each.needs_trust
+
+    def put_to(self, site: Any, layout: Layout | None) -> GroupedSums | None:
+        """The sums of each group of the site's rows."""
+        sums: GroupedSums | None = site.sums_by_group(self, layout)
+        return sums
+
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        return f"for each of {self.groups} secret groups of rows: {self.each.describe()}"
+
+    def accepts(self, sums: Any, origin: Origin) -> bool:
+        """Whether there are as many groups as asked for, of nobody else, and each holds what is asked for."""
+        if sums.kind != GroupedSums.kind or set(sums.groups) != {origin}:
+            return False
+        parts = sums.groups[origin]
+        return len(parts) == self.groups and all(self.each.accepts(part, origin) for part in parts)
 
     def share(self, layout: Layout | None, holding: int) -> Share[GroupedSums] | None:  # noqa: ARG002
         """A site answers group by group, each with the share of the question behind."""

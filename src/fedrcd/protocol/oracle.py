@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.frame import Frame
@@ -40,20 +39,13 @@ class Oracle:
 
     def pool(self, question: Question[S]) -> S:
         """The statistic asked for, in the population."""
-        answer: Any
-        if isinstance(question, PairQuestion):
-            answer = self._pair_sums(question)
-        elif isinstance(question, TensorQuestion):
-            answer = self._tensor_sums(question)
-        else:
-            raise ProtocolError(
-                f"the population oracle knows cumulants only and cannot answer a {type(question).__name__}"
-            )
+        answer: Any = question.in_population(self)
         self.traffic.rounds += 1
         self.traffic.count(answer)
         return cast("S", answer)
 
-    def _pair_sums(self, question: PairQuestion) -> PairSums:
+    def pair_sums(self, question: PairQuestion) -> PairSums:
+        """Pair sums of the population, of variables or residuals."""
         A = self._mixing_in_frame(question.variables, question.frame)
         if question.residuals is not None:
             A = question.residuals @ A
@@ -61,7 +53,8 @@ class Oracle:
         sums: dict[Power, Matrix] = {power: ORACLE_ROWS * moments[power] for power in POWERS[question.order]}
         return PairSums(question.order, np.full((1, 1), ORACLE_ROWS, dtype=np.int64), sums)
 
-    def _tensor_sums(self, question: TensorQuestion) -> TensorSums:
+    def tensor_sums(self, question: TensorQuestion) -> TensorSums:
+        """Tensor sums of the population."""
         A = self._mixing_in_frame(question.variables, question.frame)
         moments = _tensor_moments(A, self.variance, self.third, self.fourth)
         return TensorSums.from_moments(len(A), ORACLE_ROWS * moments)

@@ -3,13 +3,17 @@ r"""What a coordinator may ask: small frozen values that say which sums, of whic
 A question may ask for residuals: with a matrix R of shape (u, p) the site takes its sums over
 :math:`r = R z` instead of z. Sites keep no state: whatever a round depends on travels in the question, so a
 restarted site gives the same answer.
+
+A question answers for itself: what it asks for in words, which answers it accepts, which rules of disclosure it falls
+under, whether it can be asked group by group and from which stored sums it could be answered. So a new statistic is a
+sum and its question, and nothing else has to know of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -26,34 +30,29 @@ from fedrcd.statistics.expectation import (
 )
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
-from fedrcd.statistics.pair_sums import PairSums, pair_sums, pair_sums_with_gaps
+from fedrcd.statistics.grouped_sums import Origin
+from fedrcd.statistics.pair_sums import POWERS, PairSums, pair_sums, pair_sums_with_gaps
 from fedrcd.statistics.site_moments import PowerSums, SiteMoments, power_sums
+from fedrcd.statistics.sums import Sums
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums, tensor_sums_with_gaps
 from fedrcd.typing import IntMatrix, Matrix, Vector
-
-
-class Sums(Protocol):
-    """A statistic that may leave a site: a sum over rows."""
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers travel."""
-        ...
-
-    def __add__(self, other: Self) -> Self: ...
-    def __sub__(self, part: Self) -> Self: ...
-
-    def check(self, names: Sequence[str] = ()) -> None:
-        """Raise `StatisticError` if these cannot be added; `names` label variables in the message."""
-        ...
-
 
 S = TypeVar("S", bound=Sums)
 R_co = TypeVar("R_co", covariant=True)
 
+PAIRS, TENSOR = "pairs/4", "tensor"
+"""Families of sums that a ledger stores; pair sums of order 4 hold those of lower orders."""
+
+COMMON_RULES = ("trust", "gaps", "trim", "rows")
+"""Rules of disclosure that every question falls under."""
+
 
 class Question(Protocol[S]):
-    """Asks for one statistic; `answer` runs at a site."""
+    """Asks for one statistic; `answer` runs at a site. `Asking` has the usual answers about a question."""
+
+    rules: ClassVar[tuple[str, ...] | None]
+    """Names of the rules of disclosure it falls under, in the order in which they are checked; None: a site that guards
+    its rows never answers it."""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -63,6 +62,46 @@ class Question(Protocol[S]):
     @property
     def frame(self) -> Frame:
         """The reference frame of those variables."""
+        ...
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid on which sums are exact; None where they are float64."""
+        ...
+
+    @property
+    def given(self) -> Gaussian | None:
+        """Moments by which gaps are filled."""
+        ...
+
+    @property
+    def basis(self) -> Basis | None:
+        """Where a residual map comes from."""
+        ...
+
+    @property
+    def each(self) -> Question[Any]:
+        """What is asked of each group of rows; the question itself where there are no groups."""
+        ...
+
+    @property
+    def groups(self) -> int:
+        """Into how many groups rows are split; 0 where they are not."""
+        ...
+
+    @property
+    def groupable(self) -> bool:
+        """Whether it can be asked group by group."""
+        ...
+
+    @property
+    def clips(self) -> bool | None:
+        """Whether values are clipped on a grid; None where the question leaves no choice."""
+        ...
+
+    @property
+    def needs_trust(self) -> bool:
+        """Whether it depends on moments of the coordinator's choice."""
         ...
 
     def share(self, layout: Layout | None, holding: int) -> Share[S] | None:
@@ -76,6 +115,30 @@ class Question(Protocol[S]):
         """
         ...
 
+    def put_to(self, site: Any, layout: Layout | None) -> S | None:
+        """What a site answers: None if it has nothing to say."""
+        ...
+
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        ...
+
+    def accepts(self, sums: Any, origin: Origin) -> bool:
+        """Whether sums are of the kind and the size that are asked for; `origin` is whose they are."""
+        ...
+
+    def stored_in(self) -> str | None:
+        """The family of stored sums from which it could be answered, if there is one."""
+        ...
+
+    def from_stored(self, sums: Any) -> Any:
+        """The answer, from pooled sums of that family."""
+        ...
+
+    def in_population(self, population: Any) -> Any:
+        """The answer of very many rows, from a model."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Share(Generic[S]):
@@ -87,6 +150,82 @@ class Share(Generic[S]):
     """Whether columns that the holding lacks count as missing values."""
 
 
+class Asking:
+    """The usual answers about a question; a question inherits them and changes those that are not its own."""
+
+    __slots__ = ()
+
+    rules: ClassVar[tuple[str, ...] | None] = None
+
+    @property
+    def given(self) -> Gaussian | None:
+        """None: gaps are not filled."""
+        return None
+
+    @property
+    def grid(self) -> Grid | None:
+        """None: sums are float64."""
+        return None
+
+    @property
+    def basis(self) -> Basis | None:
+        """None: no residuals are asked for."""
+        return None
+
+    @property
+    def each(self) -> Self:
+        """The question itself."""
+        return self
+
+    @property
+    def groups(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def groupable(self) -> bool:
+        """Not unless it says so."""
+        return False
+
+    @property
+    def clips(self) -> bool | None:
+        """None: there is no choice."""
+        return None
+
+    @property
+    def needs_trust(self) -> bool:
+        """Only if it asks for residuals, or to fill gaps."""
+        return self.basis is not None or self.given is not None
+
+    def put_to(self, site: Any, layout: Layout | None) -> Any:
+        """The sums of the site's share."""
+        return site.sums(self, layout)
+
+    def describe(self) -> str:
+        """The name of the kind of question."""
+        return f"the answer to a {type(self).__name__}"
+
+    def accepts(self, sums: Any, origin: Origin) -> bool:  # noqa: ARG002 - for questions with groups
+        """Whether the sums are on the same grid, and every plane of them fits."""
+        return bool(sums.grid == self.grid and all(self.fits(plane) for plane in sums.planes))
+
+    def fits(self, plane: Any) -> bool:  # noqa: ARG002 - of a question that says more
+        """Whether ordinary sums are of the kind and the size that are asked for."""
+        return False
+
+    def stored_in(self) -> str | None:
+        """None: no stored sums hold the answer."""
+        return None
+
+    def from_stored(self, sums: Any) -> Any:
+        """The stored sums themselves."""
+        return sums
+
+    def in_population(self, population: Any) -> Any:  # noqa: ARG002 - of a question about cumulants
+        """Refused: a population knows cumulants only."""
+        raise ProtocolError(f"the population oracle knows cumulants only and cannot answer a {type(self).__name__}")
+
+
 Rounds: TypeAlias = Generator[Question[Any], Any, R_co]
 """A conversation: yields questions, is sent pooled answers, returns a result."""
 
@@ -94,7 +233,7 @@ Rounds: TypeAlias = Generator[Question[Any], Any, R_co]
 def ask(question: Question[S]) -> Rounds[S]:
     """Yield one question and return its pooled answer, with its type; exact sums are read as float64."""
     answer: Any = yield question
-    return cast("S", answer.floats() if isinstance(answer, ExactSums) else answer)
+    return cast("S", answer.floats())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,11 +248,13 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairQuestion:
+class PairQuestion(Asking):
     """Asks for pair sums up to an order, of the variables or of residuals R z.
 
     Residuals need all variables of a row at one site; `complete` restricts the variables themselves to such rows too.
     """
+
+    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "grid", "pair cells", "pair map")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -127,12 +268,27 @@ class PairQuestion:
     basis: Basis | None = None
     """Where the residual map comes from."""
 
+    @property
+    def groupable(self) -> bool:
+        """It is."""
+        return True
+
+    @property
+    def clips(self) -> bool:
+        """On a grid."""
+        return self.grid is not None
+
+    @property
+    def needs_trust(self) -> bool:
+        """If it asks for residuals, or to fill gaps."""
+        return self.residuals is not None or self.basis is not None or self.given is not None
+
     def share(self, layout: Layout | None, holding: int) -> Share[Any] | None:
         """The pairs no earlier site of the block holds; complete rows where all columns are needed."""
         if self.given is not None:
             return Share(self, _unchanged, fills=True)
         if layout is None or self.complete or self.residuals is not None:
-            return _whole_rows(self, layout, holding)
+            return whole_rows(self, layout, holding)
         owned = layout.owned_pairs()[holding]
         if not owned.any():
             return None
@@ -153,10 +309,44 @@ class PairQuestion:
         R = self.residuals.T
         return pair_sums((z @ R for z in blocks), R.shape[1], self.order)
 
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        what, powers = "the row count and, for every pair of", "sums of products of powers up to order"
+        if self.residuals is None:
+            return f"{what} {len(self.variables)} variables, {powers} {self.order}"
+        sources = len(self.basis.sources) if self.basis else len(self.variables) - len(self.residuals)
+        given = f"{sources} of the variables" if sources != 1 else "one of the variables"
+        return f"{what} {len(self.residuals)} residuals given {given}, {powers} {self.order}"
+
+    def fits(self, plane: Any) -> bool:
+        """Whether these are pair sums of the right order and size."""
+        u = len(self.variables) if self.residuals is None else len(self.residuals)
+        return bool(
+            plane.kind == PairSums.kind
+            and plane.order == self.order
+            and tuple(plane.sums) == POWERS[self.order]
+            and all(values.ndim == 2 and len(values) == u for values in plane.sums.values())
+        )
+
+    def stored_in(self) -> str | None:
+        """Pair sums, if all variables and all rows are asked for."""
+        return PAIRS if self.residuals is None and self.given is None and not self.complete else None
+
+    def from_stored(self, sums: Any) -> Any:
+        """The sums up to this order among those of order 4."""
+        return sums if self.order == 4 else sums.arranged(lambda pairs: pairs.up_to(self.order))
+
+    def in_population(self, population: Any) -> PairSums:
+        """Pair sums of the population."""
+        sums: PairSums = population.pair_sums(self)
+        return sums
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TensorQuestion:
+class TensorQuestion(Asking):
     """Asks for the sums of all products of up to four variables."""
+
+    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "grid", "tensor rows", "quadruple cells")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -165,12 +355,22 @@ class TensorQuestion:
     grid: Grid | None = None
     """The grid on which sums are exact; without, they are float64."""
 
+    @property
+    def groupable(self) -> bool:
+        """It is."""
+        return True
+
+    @property
+    def clips(self) -> bool:
+        """On a grid."""
+        return self.grid is not None
+
     def share(self, layout: Layout | None, holding: int) -> Share[Any] | None:
         """The combinations of four that no earlier site of the block holds."""
         if self.given is not None:
             return Share(self, _unchanged, fills=True)
         if layout is None:
-            return _whole_rows(self, layout, holding)
+            return whole_rows(self, layout, holding)
         owned = layout.owned_quadruples()[holding]
         if not owned.any():
             return None
@@ -187,13 +387,32 @@ class TensorQuestion:
         kernel = tensor_sums_with_gaps if gaps else tensor_sums
         return kernel(blocks, len(self.variables))
 
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        return f"the row count and sums of all products of up to four of {len(self.variables)} variables"
+
+    def fits(self, plane: Any) -> bool:
+        """Whether these are tensor sums of the right size."""
+        return bool(plane.kind == TensorSums.kind and plane.p == len(self.variables) and plane.packed.ndim == 1)
+
+    def stored_in(self) -> str | None:
+        """Tensor sums, unless gaps are to be filled."""
+        return TENSOR if self.given is None else None
+
+    def in_population(self, population: Any) -> TensorSums:
+        """Tensor sums of the population."""
+        sums: TensorSums = population.tensor_sums(self)
+        return sums
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntropyQuestion:
+class EntropyQuestion(Asking):
     """Asks for entropy sums of standardised residuals u = R z - offset and of residuals among pairs of them.
 
     `singles` says whether the u themselves are asked for; `pairs` and `rho` are as in `entropy_sums`.
     """
+
+    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "pair cells", "entropy map")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -205,9 +424,14 @@ class EntropyQuestion:
     basis: Basis | None = None
     """Where the residual map comes from."""
 
+    @property
+    def needs_trust(self) -> bool:
+        """It does: whoever chooses the map chooses which rows weigh."""
+        return True
+
     def share(self, layout: Layout | None, holding: int) -> Share[EntropySums] | None:
         """Complete rows: residuals need all columns."""
-        return _whole_rows(self, layout, holding)
+        return whole_rows(self, layout, holding)
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> EntropySums:
         """Entropy sums of the rows."""
@@ -217,14 +441,26 @@ class EntropyQuestion:
         standardised = (z @ R - self.offset for z in blocks)
         return entropy_sums(standardised, R.shape[1] if self.singles else 0, self.pairs, self.rho)
 
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        return (
+            f"the row count and, for {len(self.residuals)} residuals and {len(self.pairs)} residuals of pairs of them, "
+            "two sums from which their entropy follows"
+        )
+
+    def fits(self, plane: Any) -> bool:
+        """Whether these are as many entropy sums as are asked for."""
+        m = len(self.pairs) + (len(self.residuals) if self.singles else 0)
+        return bool(plane.kind == EntropySums.kind and plane.log_cosh.shape == plane.gauss.shape == (m,))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExpectationQuestion:
+class ExpectationQuestion(Asking):
     """Asks for one E-step: expected first and second moments, given those of the step before."""
 
     variables: tuple[str, ...]
     frame: Frame
-    given: Gaussian
+    given: Gaussian = field()
 
     def share(self, layout: Layout | None, holding: int) -> Share[ExpectedMoments] | None:  # noqa: ARG002
         """All rows, whatever columns they lack."""
@@ -234,10 +470,16 @@ class ExpectationQuestion:
         """Expected moments of the rows."""
         return expected_moments(blocks, self.given)
 
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        return f"sums of the expected first and second moments of {len(self.variables)} variables, gaps filled"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SiteMomentsQuestion:
+class SiteMomentsQuestion(Asking):
     """Asks every site for its own means and variances, in powers that add over sites."""
+
+    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame or none", "pair cells")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -254,18 +496,27 @@ class SiteMomentsQuestion:
         """Power sums of the rows."""
         return power_sums(blocks, len(self.variables))
 
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        p = len(self.variables)
+        return f"the row count and this site's own mean, variance and fourth moment of each of {p} variables"
+
+    def fits(self, plane: Any) -> bool:
+        """Whether these are moments of all variables."""
+        return bool(plane.kind == SiteMoments.kind and plane.sums.shape == (7, len(self.variables)))
+
 
 def _unchanged(sums: Any) -> Any:
     """Sums as they leave a site."""
-    return sums.coarse() if isinstance(sums, ExactSums) else sums
+    return sums.coarse()
 
 
 def _arrangement(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The change of ordinary sums, for ordinary and exact ones."""
-    return lambda sums: _unchanged(sums.arranged(change) if isinstance(sums, ExactSums) else change(sums))
+    return lambda sums: sums.arranged(change).coarse()
 
 
-def _whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:
+def whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:
     """The whole question, if the holding answers for complete rows of its block."""
     if layout is not None and not layout.owned_rows()[holding]:
         return None

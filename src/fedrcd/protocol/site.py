@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 
+from fedrcd.data.rows import Rows, count_rows, pieces
+from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.blas import one_blas_thread
-from fedrcd.protocol.groups import GroupedQuestion, Grouping
+from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.questions import Question, S
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grouped_sums import GroupedSums
-from fedrcd.typing import IntVector, Matrix
+from fedrcd.typing import Matrix
 
 ROWS_PER_PIECE = 2048
 """Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
@@ -55,52 +58,59 @@ class Site(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableSite:
-    """A site whose rows are an array of shape (n, p) with named columns. Stateless between questions."""
+class LocalSite:
+    """A site whose rows can be read here. Stateless between questions."""
 
     name: str
-    rows: Matrix
-    columns: tuple[str, ...]
+    rows: Rows
     block: str = ""
     own: Frame | None = None
     """Centre and scale of this block's own, in which rows are expressed before anything else."""
     gaps: bool = False
     """Whether missing values, NaN, are passed over value by value."""
     threads: int = field(default_factory=available_threads)
-    ids: Sequence[str] | None = None
-    """Identifiers of the rows; their places where there are none."""
     grouping: Grouping | None = None
     """How rows are split where sums of groups are asked for."""
 
+    @classmethod
+    def of(cls, name: str, values: Matrix, columns: tuple[str, ...], block: str = "", **settings: Any) -> LocalSite:
+        """A site whose rows are an array of shape (n, p)."""
+        return cls(name, Table(values, name, block, columns=columns, source=name), block, **settings)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of its rows."""
+        return self.rows.columns
+
     def answer(self, question: Question[S], layout: Layout | None = None) -> S | None:
         """The statistic asked for, of this site's rows; None if it answers for none of it."""
-        if isinstance(question, GroupedQuestion):
-            return self._by_group(question, layout)
+        return question.put_to(self, layout)
+
+    def sums(self, question: Question[Any], layout: Layout | None) -> Any:
+        """The sums of its share of a question; None if it has none."""
         holding = 0 if layout is None else self.place_in(layout)
         share = question.share(layout, holding)
         return None if share is None else share.finish(self._sums(share.question, fills=share.fills))
 
-    def _by_group(self, question: GroupedQuestion, layout: Layout | None) -> GroupedSums | None:
-        """The statistic of each group of rows."""
-        each: Any = question.each
+    def sums_by_group(self, question: Question[Any], layout: Layout | None) -> GroupedSums | None:
+        """The sums of each group of rows; None if it has no share in the question."""
         parts = self.split(question.groups)
-        answers: list[Any] = [replace(self, rows=self.rows[part]).answer(each, layout) for part in parts]
+        answers = [replace(self, rows=part).answer(question.each, layout) for part in parts]
         if any(answer is None for answer in answers):
             return None
         return GroupedSums({(self.name, self.block): tuple(answers)})
 
-    def split(self, groups: int) -> list[IntVector]:
+    def split(self, groups: int) -> list[Rows]:
         """The rows of every group, by the secret of this site."""
         if self.grouping is None:
             raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
-        ids = self.ids if self.ids is not None else [str(row) for row in range(len(self.rows))]
-        return self.grouping.split(ids, groups, self.name)
+        return self.grouping.split(self.rows, groups, self.name)
 
     def place_in(self, layout: Layout) -> int:
         """Number of this holding in a layout that says of it what is true."""
         for number, holding in enumerate(layout.holdings):
             if (holding.site, holding.block) == (self.name, self.block):
-                if set(holding.columns) != set(self.columns) or holding.rows < len(self.rows):
+                if set(holding.columns) != set(self.columns) or holding.rows < count_rows(self.rows):
                     raise ProtocolError(f"the plan of the federation is wrong about site {self.name!r}")
                 return number
         raise ProtocolError(f"the plan of the federation does not know site {self.name!r} with block {self.block!r}")
@@ -110,17 +120,23 @@ class TableSite:
         if missing and not fills:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
         chosen = [self.columns.index(name) if name in self.columns else ABSENT for name in question.variables]
+        size = ROWS_PER_PIECE if question.grid is None else ROWS_PER_EXACT_PIECE
 
-        exact = getattr(question, "grid", None) is not None
-        pieces = range(0, max(len(self.rows), 1), ROWS_PER_EXACT_PIECE if exact else ROWS_PER_PIECE)
-
-        def sums_of_piece(first: int) -> Any:
-            piece = self.rows[first : first + pieces.step]
+        def sums_of_piece(piece: Matrix) -> Any:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
                 return question.answer(self._blocks(question, chosen, piece), gaps=self.gaps)
 
         with one_blas_thread():
-            return _sum_in_order(sums_of_piece, pieces, self.threads)
+            return _sum_in_order(sums_of_piece, self._pieces(size), self.threads)
+
+    def _pieces(self, size: int) -> Iterator[Matrix]:
+        """The rows in pieces; at least one, if an empty one, for there must be sums."""
+        nothing = True
+        for piece in pieces(self.rows.chunks(), size):
+            nothing = False
+            yield piece
+        if nothing:
+            yield np.empty((0, len(self.columns)))
 
     def _blocks(self, question: Question[S], chosen: list[int], piece: Matrix) -> Iterator[Matrix]:
         """The rows of one piece in the question's frame and variable order; every block reuses one buffer."""
@@ -135,19 +151,25 @@ class TableSite:
             yield z
 
 
-def _sum_in_order(sums_of: Callable[[int], S], pieces: range, threads: int) -> S:
+def _sum_in_order(sums_of: Callable[[Matrix], S], parts: Iterator[Matrix], threads: int) -> S:
     """Sum of all pieces, added in order; threads work at most a few pieces ahead."""
-    if threads == 1 or len(pieces) == 1:
-        return _add_up(map(sums_of, pieces))
+    first, second = next(parts), next(parts, None)
+    if second is None:
+        return sums_of(first)
+    every = chain([first, second], parts)
+    if threads == 1:
+        return _add_up(map(sums_of, every))
     with ThreadPoolExecutor(threads) as pool:
-        return _add_up(_ahead(pool, sums_of, pieces, 2 * threads))
+        return _add_up(_ahead(pool, sums_of, every, 2 * threads))
 
 
-def _ahead(pool: ThreadPoolExecutor, sums_of: Callable[[int], S], pieces: range, ahead: int) -> Iterator[S]:
+def _ahead(
+    pool: ThreadPoolExecutor, sums_of: Callable[[Matrix], S], parts: Iterable[Matrix], ahead: int
+) -> Iterator[S]:
     """Results in order, with a bounded number of pieces waiting."""
     waiting: deque[Future[S]] = deque()
-    for piece in pieces:
-        waiting.append(pool.submit(sums_of, piece))
+    for part in parts:
+        waiting.append(pool.submit(sums_of, part))
         if len(waiting) > ahead:
             yield waiting.popleft().result()
     while waiting:

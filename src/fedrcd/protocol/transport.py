@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.graphs.constraints import Constraints
-from fedrcd.protocol.questions import Basis, PairQuestion, Question, S, Sums, TensorQuestion
+from fedrcd.protocol.accept import accept
+from fedrcd.protocol.combine import combine
+from fedrcd.protocol.gather import gather
+from fedrcd.protocol.questions import Basis, PairQuestion, Question, S, TensorQuestion
 from fedrcd.protocol.site import Site
+from fedrcd.protocol.wire import size_of
 from fedrcd.statistics.coverage import Layout
-from fedrcd.statistics.exact_sums import Clipped, ExactSums
+from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid, rounded_map
-from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.statistics.sums import Sums
 from fedrcd.typing import Matrix
-
-BYTES_PER_NUMBER = 8
 
 
 @dataclass(slots=True)
@@ -27,7 +28,9 @@ class Traffic:
 
     rounds: int = 0
     bytes_sent: int = 0
-    """Bytes of all answers of all sites, in numbers of 8 bytes."""
+    """Bytes of all answers of all sites, in the form in which they travel."""
+    numbers: int = 0
+    """Numbers about rows that these answers told."""
     clipped: Clipped | None = None
     """Values that the first exact sums had to clip; None while sums are float64."""
     answers: int = 0
@@ -46,12 +49,13 @@ class Traffic:
 
     def count(self, answer: Sums) -> None:
         """Count what one site sent."""
-        self.bytes_sent += BYTES_PER_NUMBER * answer.numbers
+        self.bytes_sent += size_of(answer)
+        self.numbers += answer.entries
         self.answers += 1
 
-    def note_clipped(self, pooled: object) -> None:
+    def note_clipped(self, pooled: Sums) -> None:
         """Remember what the first exact sums clipped: later rounds are over the same rows."""
-        if self.clipped is None and isinstance(pooled, ExactSums | GroupedSums):
+        if self.clipped is None:
             self.clipped = pooled.clipped
 
 
@@ -108,21 +112,6 @@ class Transport(Protocol):
         ...
 
 
-class NobodyAnswers(ProtocolError):
-    """No site holds what a question is about."""
-
-    def __init__(self) -> None:
-        super().__init__("no site can answer: none holds all columns of complete rows")
-
-
-def require_usable(answer: Sums, question: Question[Any], site: str) -> None:
-    """Raise `StatisticError`, with the site's name, if what it answered cannot be added."""
-    try:
-        answer.check(question.variables)
-    except StatisticError as problem:
-        raise StatisticError(f"the sums of {site} cannot be used: {problem}; look for extreme values there") from None
-
-
 @dataclass(frozen=True, slots=True)
 class InProcess:
     """All sites live in this process; answers are added in the order the sites are given."""
@@ -133,21 +122,16 @@ class InProcess:
     traffic: Traffic = field(default_factory=Traffic)
 
     def pool(self, question: Question[S]) -> S:
-        """The sum of all sites' answers."""
-        if not self.sites:
-            raise ProtocolError("a federation needs at least one site")
-        pooled: S | None = None
+        """The sum of all sites' answers: gathered, accepted, combined."""
         self.traffic.rounds += 1
-        for site in self.sites:
-            answer = site.answer(question, self.setting.layout)
-            if answer is None:
-                continue
-            require_usable(answer, question, site.name)
-            self.traffic.count(answer)
-            pooled = answer if pooled is None else pooled + answer
-            if self.progress:
-                self.progress(self.traffic)
-        if pooled is None:
-            raise NobodyAnswers
+        gathered = gather(question, self.sites, self.setting.layout)
+        pooled = combine(self._counted(accept(question, answer) for answer in gathered))
         self.traffic.note_clipped(pooled)
         return pooled
+
+    def _counted(self, answers: Iterable[S]) -> Iterator[S]:
+        for answer in answers:
+            self.traffic.count(answer)
+            if self.progress:
+                self.progress(self.traffic)
+            yield answer

@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.statistics.sums import FloatSums
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 K1, K2, GAMMA = 79.047, 7.4129, 0.37457
@@ -31,7 +32,7 @@ QUANTITIES_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntropySums:
+class EntropySums(FloatSums):
     """Sums over rows for m standardised quantities; `+` pools, `-` undoes `+`.
 
     `log_cosh` and `gauss` have shape (m,): the sums of log cosh u and of u exp(-u²/2).
@@ -40,6 +41,8 @@ class EntropySums:
     count: int
     log_cosh: Vector
     gauss: Vector
+
+    kind: ClassVar[str] = "entropies"
 
     @property
     def numbers(self) -> int:

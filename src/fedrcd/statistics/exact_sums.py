@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.grid import EXACT_UP_TO, Grid
 from fedrcd.statistics.limbs import PLANE, ROWS_PER_SUM, as_float, batches, carried, joined, times
-from fedrcd.statistics.packed_tensor import packed_degrees
-from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power, pair_sums, pair_sums_with_gaps
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_limb_sums, tensor_sums
 from fedrcd.typing import IntMatrix, Matrix
@@ -76,18 +74,35 @@ class ExactSums:
     clipped: Clipped = Clipped()
     """Not part of equality: it is told coarsely, so it depends on how rows are split."""
 
+    kind: ClassVar[str] = "exact"
+
+    @property
+    def planes(self) -> tuple[Plane, Plane]:
+        """Both halves."""
+        return self.low, self.high
+
     @property
     def rows(self) -> int:
         """The largest number of rows behind any entry."""
-        if isinstance(self.low, PairSums):
-            return int(self.low.count.max())
-        return int(self.low.counted().max())
+        return int(self.low.counted.max(initial=0))
 
     @property
     def numbers(self) -> int:
-        """How many numbers of 8 bytes travel: two for each entry; of high parts below 128 a byte each is enough."""
-        narrow = all(values.min(initial=0) >= -128 and values.max(initial=0) < 128 for values in _values(self.high))
+        """How many numbers of 8 bytes these take: two for each entry; of high parts below 128 a byte each is enough."""
+        narrow = all(
+            values.min(initial=0) >= -128 and values.max(initial=0) < 128 for values in self.high.arrays().values()
+        )
         return self.low.numbers + (-(-self.low.numbers // 8) if narrow else self.low.numbers)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers about rows these tell: an exact one is a single number, however many bytes it takes."""
+        return self.low.entries
+
+    @property
+    def counted(self) -> Any:
+        """Rows behind each entry that has any."""
+        return self.low.counted
 
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
@@ -112,13 +127,14 @@ class ExactSums:
     __hash__ = None  # type: ignore[assignment]
 
     def _require_like(self, other: ExactSums) -> None:
-        if self.grid != other.grid or type(self.low) is not type(other.low):
+        if self.grid != other.grid or self.low.arrays().keys() != other.low.arrays().keys():
             raise StatisticError("exact sums of different kinds, or on different grids, do not add")
 
     def _carried(self, low: Plane, high: Plane, clipped: Clipped) -> Self:
-        pairs = [carried(one, two) for one, two in zip(_values(low), _values(high), strict=True)]
+        halves = zip(low.arrays().values(), high.arrays().values(), strict=True)
+        pairs = [carried(one, two) for one, two in halves]
         lows, highs = [one for one, _ in pairs], [two for _, two in pairs]
-        return type(self)(self.grid, _with_values(low, lows), _with_values(high, highs), clipped)
+        return type(self)(self.grid, low.with_arrays(lows), high.with_arrays(highs), clipped)
 
     def arranged(self, change: Callable[[Any], Any]) -> ExactSums:
         """The same numbers in another arrangement, that of `change` of ordinary sums."""
@@ -128,15 +144,19 @@ class ExactSums:
         """These sums as they may leave a site."""
         return replace(self, clipped=self.clipped.coarse())
 
+    def without_clipped(self) -> ExactSums:
+        """These sums without the coarse count of clipped values, which is no sum."""
+        return replace(self, clipped=Clipped())
+
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless some whole rows can have these sums, as far as single entries and their parities tell."""
-        if type(self.low) is not type(self.high):
+        if self.low.arrays().keys() != self.high.arrays().keys():
             raise StatisticError("the halves of exact sums are of different kinds")
         for plane in (self.low, self.high):
             plane.check(names)
-            if any(values.dtype != np.int64 for values in _values(plane)):
+            if any(values.dtype != np.int64 for values in plane.arrays().values()):
                 raise StatisticError("exact sums must be whole numbers")
-        for values in _values(self.low):
+        for values in self.low.arrays().values():
             if (values < 0).any() or (values >> PLANE).any():
                 raise StatisticError("exact sums are not in their normal form")
         if self.rows > MOST_ROWS:
@@ -147,36 +167,23 @@ class ExactSums:
     def _check_bounds(self) -> None:
         """No sum of d factors exceeds the number of rows times the largest value to the power d."""
         floats = replace(self, grid=replace(self.grid, limit=self.grid.largest)).floats()  # in steps
-        if isinstance(floats, PairSums):
-            for (a, b), values in floats.sums.items():
-                if (np.abs(values) > floats.count * float(self.grid.largest) ** (a + b) * (1 + 1e-12)).any():
-                    raise StatisticError(f"sums of powers {(a, b)} are larger than any rows of this grid give")
-        else:
-            bound = floats.counted() * float(self.grid.largest) ** packed_degrees(floats.p) * (1 + 1e-12)
-            if (np.abs(floats.packed) > bound).any():
-                raise StatisticError("tensor sums are larger than any rows of this grid give")
+        largest = float(self.grid.largest)
+        entries = zip(floats.arrays().items(), floats.degrees(), floats.counts_by_array(), strict=True)
+        for (label, values), degree, counts in entries:
+            if (np.abs(values) > counts * largest**degree * (1 + 1e-12)).any():
+                raise StatisticError(f"{label} are larger than any rows of this grid give")
 
     def _check_remainders(self) -> None:
         """Powers of whole numbers leave related remainders: q^2 = q mod 2, q^3 = q mod 6, q^4 = q^2 mod 12.
 
         So do their sums, and a flipped bit or a wrong unit mostly breaks one of these.
         """
-        powers = self._powers()
-        for high, low, divisor in ((2, 1, 2), (3, 1, 6), (4, 2, 12)):
-            if high in powers and (_remainder(powers[high], divisor) != _remainder(powers[low], divisor)).any():
-                raise StatisticError(f"no whole numbers have these sums of powers {low} and {high}")
-
-    def _powers(self) -> dict[int, tuple[IntMatrix, IntMatrix]]:
-        """Low and high half of the sums of powers of single variables."""
-        if isinstance(self.low, PairSums) and isinstance(self.high, PairSums):
-            return {a: (self.low.sums[a, b], self.high.sums[a, b]) for a, b in self.low.sums if b == 0}  # type: ignore[misc]
-        assert isinstance(self.low, TensorSums)
-        assert isinstance(self.high, TensorSums)
-        number = pair_index(self.low.p + 1).number
-        own, with_one = np.diagonal(number)[1:], number[0, 1:]
-        low, high = self.low.moments(), self.high.moments()
-        places: dict[int, Any] = {1: (0, with_one), 2: (0, own), 3: (with_one, own), 4: (own, own)}
-        return {power: (low[place], high[place]) for power, place in places.items()}
+        low, high = self.low.powers(), self.high.powers()
+        for above, below, divisor in ((2, 1, 2), (3, 1, 6), (4, 2, 12)):
+            if above in low:
+                left, right = (_remainder((low[power], high[power]), divisor) for power in (above, below))
+                if (left != right).any():
+                    raise StatisticError(f"no whole numbers have these sums of powers {below} and {above}")
 
     def check_possible(self) -> None:
         """Raise unless some rows can have these sums: what `check` cannot see in a contribution from elsewhere."""
@@ -184,31 +191,14 @@ class ExactSums:
 
     def floats(self) -> PairSums | TensorSums:
         """The sums in the frame, as methods read them; the same bits on any machine."""
-        step = self.grid.step
-        pairs = zip(_values(self.low), _values(self.high), strict=True)
-        values = [as_float(low, high) for low, high in pairs]
-        if isinstance(self.low, PairSums):
-            sums = {(a, b): value * step ** (a + b) for (a, b), value in zip(self.low.sums, values, strict=True)}
-            return PairSums(self.low.order, self.low.count, sums)
-        counts = None if self.low.counts is None else self.low.counts.astype(float)
-        return TensorSums(self.low.p, values[0] * step ** packed_degrees(self.low.p), counts)
+        halves = zip(self.low.arrays().values(), self.high.arrays().values(), self.low.degrees(), strict=True)
+        return self.low.with_arrays([as_float(low, high) * self.grid.step**degree for low, high, degree in halves])
 
 
-def _remainder(number: tuple[IntMatrix, IntMatrix], divisor: int) -> IntMatrix:
+def _remainder(number: tuple[Any, Any], divisor: int) -> IntMatrix:
     low, high = number
     remainder: IntMatrix = (low % divisor + high % divisor * (2**PLANE % divisor)) % divisor
     return remainder
-
-
-def _values(plane: Plane) -> list[Any]:
-    """The arrays of numbers, without counts."""
-    return list(plane.sums.values()) if isinstance(plane, PairSums) else [plane.packed]
-
-
-def _with_values(plane: Plane, values: list[Any]) -> Plane:
-    if isinstance(plane, PairSums):
-        return replace(plane, sums=dict(zip(plane.sums, values, strict=True)))
-    return replace(plane, packed=values[0])
 
 
 Halves = tuple[Plane, Plane]

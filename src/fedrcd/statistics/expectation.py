@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums
+from fedrcd.statistics.sums import FloatSums
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums
 from fedrcd.typing import Matrix, Vector
 
@@ -37,10 +38,12 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExpectedMoments:
+class ExpectedMoments(FloatSums):
     """Sum over rows of E[(1, d)(1, d)' | observed], d = z - mean, shape (p + 1, p + 1); [0, 0] is the count."""
 
     sums: Matrix
+
+    kind: ClassVar[str] = "expected moments"
 
     @property
     def numbers(self) -> int:

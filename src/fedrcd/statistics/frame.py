@@ -11,22 +11,29 @@ depend on the frame beyond rounding; it only has to be roughly right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.statistics.exact_sums import exact_pair_sums
+from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.order_statistics import Stream, quantiles
 from fedrcd.typing import Matrix, Vector
 
 SAMPLED_ROWS = 8192
 """How many rows of a table `propose_frame` looks at."""
 
 TAIL = 32
-"""Scales within which sampled rows lie: half of what the grid holds, for rows that were not sampled."""
+"""Scales within which all rows lie, if they can: half of what the grid holds."""
 
 WIDEST = 64
 """Robust scales that a proposed scale is at most."""
+
+MOMENTS = Grid(21, 64)
+"""The grid on which standard deviations are taken, so that they have the same bits in any order of the rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,58 +68,117 @@ class Frame:
         return np.divide(z, self.scale, out=z)
 
 
-def propose_frame(
-    tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None, *, tails: bool = False
-) -> Frame:
-    """A frame for tables that lie in one process, from evenly spaced rows of each.
+def propose_frame(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[Sequence[int]] | None = None) -> Frame:
+    """A frame for float64 sums over tables in one process, from evenly spaced rows of each.
 
     Evenly spaced rather than first rows: tables are often sorted. Scales are rounded to powers of two, so that
-    expressing a value in the frame rounds once, not twice. `held` is as in `robust_frame`.
-
-    With `tails`, for sums that clip, scales are standard deviations and the sampled rows lie within `TAIL` of them: a
-    cubed Gaussian has values 200 robust scales out. But at most `WIDEST` robust scales, so that one gross error does
-    not leave all other rows without digits.
+    expressing a value in the frame rounds once, not twice. `rows` says how many rows each table has, `held` which
+    variables its columns are, if not all.
     """
-    sampled = [rows[:: max(1, len(rows) // SAMPLED_ROWS)] for rows in tables]
-    centre, scale, deviation, farthest = _summaries(sampled, held)
-    if tails:
-        scale = np.clip(np.maximum(deviation, farthest / TAIL), scale, WIDEST * scale)
-    return Frame(centre, np.exp2(np.round(np.log2(scale))))
+    sampled = [_every(table, max(1, n // SAMPLED_ROWS)) for table, n in zip(tables, rows, strict=True)]
+    return _in_powers_of_two(robust_frame([lambda one=one: iter([one]) for one in sampled], held))
 
 
-def robust_frame(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None) -> Frame:
+def propose_exact_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Frame:
+    """A frame for sums on a grid: from all rows, with the same bits however they are split and ordered.
+
+    Scales are standard deviations, and all rows lie within `TAIL` of them: a cubed Gaussian has values 200 robust scales
+    out. But at most `WIDEST` robust scales, so that one gross error does not leave all other rows without digits.
+    """
+    stream, p = _together(tables, held)
+    found = _summary(stream, p)
+    deviation = exact_moments(stream, found.robust, found.farthest).scale
+    scale = np.clip(np.maximum(deviation, found.farthest / TAIL), found.robust.scale, WIDEST * found.robust.scale)
+    return _in_powers_of_two(Frame(found.robust.centre, scale))
+
+
+def robust_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Frame:
     """Medians, and interquartile ranges in standard deviations of a Gaussian, over the rows of all tables.
 
     `held` says which variables the columns of each table are, if not all. Missing values, NaN, are passed over.
     """
-    centre, scale, _, _ = _summaries(tables, held)
-    return Frame(centre, scale)
+    return _summary(*_together(tables, held)).robust
 
 
-def _summaries(tables: Sequence[Matrix], held: Sequence[Sequence[int]] | None) -> Matrix:
-    """Median, robust scale, standard deviation and largest distance from the median of all variables, shape (4, p)."""
-    if held is None:
-        held = [range(rows.shape[1]) for rows in tables]
-    p = 1 + max(max(columns) for columns in held)
-    gathered: list[list[Vector]] = [[] for _ in range(p)]
-    for rows, columns in zip(tables, held, strict=True):
-        for j, values in zip(columns, rows.T, strict=True):
-            gathered[j].append(values)
-    return np.array([_summary(np.concatenate(parts)) for parts in gathered]).T
+def exact_moments(stream: Stream, frame: Frame, farthest: Vector) -> Frame:
+    """Means and standard deviations, with the same bits in any order of the rows; `frame` must be about right.
+
+    Values are summed on a grid that reaches to the farthest of them.
+    """
+    p = len(frame.centre)
+    reach = np.maximum(frame.scale, farthest / MOMENTS.limit)
+    wide = Frame(frame.centre, np.exp2(np.ceil(np.log2(reach))))
+    sums: Any = exact_pair_sums(map(wide.express, stream()), p, 2, MOMENTS, gaps=True).floats()
+    count = np.maximum(np.diagonal(np.broadcast_to(sums.count, (p, p))), 1)
+    mean, square = (np.diagonal(np.broadcast_to(sums.sums[k, 0], (p, p))) / count for k in (1, 2))
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0)) * wide.scale
+    return Frame(wide.centre + wide.scale * mean, _positive(deviation))
 
 
-def _summary(values: Vector) -> tuple[float, float, float, float]:
-    """The same of one variable."""
-    observed = values[~np.isnan(values)]
-    if len(observed) == 0:
-        return 0.0, 1.0, 1.0, 1.0
-    low, centre, high = np.quantile(observed, [0.25, 0.5, 0.75])
+def own_moments(stream: Stream, p: int) -> Frame:
+    """As `exact_moments`, of rows of which nothing is known."""
+    found = _summary(stream, p)
+    return exact_moments(stream, found.robust, found.farthest)
+
+
+class _Summary(NamedTuple):
+    """Medians and robust scales, and the largest distances from the median."""
+
+    robust: Frame
+    farthest: Vector
+
+
+def _summary(stream: Stream, p: int) -> _Summary:
+    found = quantiles(stream, p, (0.25, 0.5, 0.75))
+    low, centre, high = found.values
     with np.errstate(over="ignore", invalid="ignore"):
-        deviation = observed.std()
-        spread = (high - low) / 1.349 or deviation  # more than half of the rows may share one value
-        farthest = np.abs(observed - centre).max()
-    return float(centre), _positive(spread), _positive(deviation), _positive(farthest)
+        spread = (high - low) / 1.349
+        farthest = np.where(found.count > 0, np.maximum(found.high - centre, centre - found.low), 1.0)
+    robust = Frame(centre, _positive(spread))
+    flat = ~(spread > 0)  # more than half of the rows may share one value
+    if flat.any():
+        deviation = exact_moments(stream, robust, _positive(farthest)).scale
+        robust = Frame(centre, np.where(flat & (found.count > 0), deviation, robust.scale))
+    return _Summary(robust, _positive(farthest))
 
 
-def _positive(scale: float) -> float:
-    return float(scale) if 0 < scale < np.inf else 1.0
+def _together(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None) -> tuple[Stream, int]:
+    """All rows with all variables, NaN where a table lacks one; and the number of variables."""
+    if held is None:
+        return (lambda: (chunk for table in tables for chunk in table())), _width(tables[0])
+    p = 1 + max(max(columns) for columns in held)
+
+    def chunks() -> Iterator[Matrix]:
+        for table, columns in zip(tables, held, strict=True):
+            for chunk in table():
+                if list(columns) == list(range(p)):
+                    yield chunk
+                else:
+                    wide = np.full((len(chunk), p), np.nan)
+                    wide[:, list(columns)] = chunk
+                    yield wide
+
+    return chunks, p
+
+
+def _width(table: Stream) -> int:
+    return next(iter(table())).shape[1]
+
+
+def _every(table: Stream, step: int) -> Matrix:
+    """The rows at every so many places."""
+    taken, seen = [], 0
+    for chunk in table():
+        taken.append(chunk[-seen % step :: step])
+        seen += len(chunk)
+    return np.concatenate(taken)
+
+
+def _in_powers_of_two(frame: Frame) -> Frame:
+    return Frame(frame.centre, np.exp2(np.round(np.log2(frame.scale))))
+
+
+def _positive(scale: Vector) -> Vector:
+    """Scales that can be divided by."""
+    usable: Vector = np.where((scale > 0) & (scale < np.inf), scale, 1.0)
+    return usable

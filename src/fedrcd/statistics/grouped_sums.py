@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
+from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.typing import Matrix, Vector
@@ -24,10 +25,35 @@ class GroupedSums:
 
     groups: Mapping[Origin, tuple[PairSums | TensorSums | ExactSums, ...]]
 
+    kind: ClassVar[str] = "groups"
+
     @property
     def numbers(self) -> int:
         """How many numbers travel."""
         return sum(int(part.numbers) for parts in self.groups.values() for part in parts)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers about rows these tell."""
+        return sum(int(part.entries) for parts in self.groups.values() for part in parts)
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of all groups; None where they are float64."""
+        return next(part.grid for parts in self.groups.values() for part in parts)
+
+    @property
+    def planes(self) -> tuple[Self]:
+        """The groups."""
+        return (self,)
+
+    def floats(self) -> Self:
+        """The groups as they are: their totals are read as float64."""
+        return self
+
+    def coarse(self) -> Self:
+        """The groups as they are: each was made ready to leave."""
+        return self
 
     @property
     def smallest(self) -> int:
@@ -37,8 +63,9 @@ class GroupedSums:
     @property
     def clipped(self) -> Clipped | None:
         """Values that exact sums had to clip; None where sums are float64."""
-        parts = [part.clipped for parts in self.groups.values() for part in parts if isinstance(part, ExactSums)]
-        return sum(parts, Clipped()) if parts else None
+        counts = [part.clipped for parts in self.groups.values() for part in parts]
+        known = [count for count in counts if count is not None]
+        return sum(known, Clipped()) if known else None
 
     def __add__(self, other: Self) -> Self:
         """The groups of both."""
@@ -101,11 +128,11 @@ class Stack:
     @classmethod
     def of(cls, grouped: GroupedSums) -> Stack:
         """Stack groups; sites and blocks are sorted, so the order in which they answered does not matter."""
-        total = in_floats(grouped.total())
+        total = grouped.total().floats()
         keys = sorted(grouped.groups)
         origins = tuple(key for key in keys for _ in grouped.groups[key])
         number = tuple(k for key in keys for k in range(len(grouped.groups[key])))
-        values = np.stack([_flat(in_floats(part), total) for key in keys for part in grouped.groups[key]])
+        values = np.stack([part.floats().flat(total) for key in keys for part in grouped.groups[key]])
         return cls(origins, number, values, total)
 
     def combine(self, weights: Vector) -> Any:
@@ -113,7 +140,7 @@ class Stack:
 
         Counts are brought to whole numbers, and the sums with them, so that every mean is the weighted one exactly.
         """
-        return _restored(weights @ self.values, self.template)
+        return self.template.restored(weights @ self.values)
 
     def without(self, site: str) -> Vector:
         """Weights that leave one site out."""
@@ -121,46 +148,6 @@ class Stack:
 
 
 def rows_of(part: Any) -> int:
-    """Rows behind a statistic, of its entries that have any."""
-    counts = in_floats(part).counted() if isinstance(in_floats(part), TensorSums) else in_floats(part).count
-    held = np.asarray(counts)[np.asarray(counts) > 0]
-    return round(float(held.min())) if held.size else 0
-
-
-def in_floats(part: Any) -> Any:
-    """Sums that can be weighted: exact ones are read as float64."""
-    return part.floats() if isinstance(part, ExactSums) else part
-
-
-def _flat(part: Any, total: Any) -> Vector:
-    """Counts and sums as one vector, in the shapes of the total."""
-    if isinstance(part, PairSums):
-        arrays = [np.broadcast_to(part.count, total.count.shape)]
-        arrays += [np.broadcast_to(part.sums[power], total.sums[power].shape) for power in sorted(total.sums)]
-        return np.concatenate([np.asarray(array, dtype=float).ravel() for array in arrays])
-    if isinstance(part, TensorSums):
-        return np.concatenate([part.packed, part.counted()])
-    raise StatisticError(f"{type(part).__name__} cannot be weighted by groups")
-
-
-def _restored(values: Vector, template: Any) -> Any:
-    """A statistic of the template's kind and shapes from what `_flat` gives, with whole counts."""
-    if isinstance(template, TensorSums):
-        packed, counts = np.split(values, 2)
-        whole = np.rint(counts)
-        packed = packed * _ratio(whole, counts)
-        return TensorSums(template.p, packed, None if template.counts is None else whole)
-    counts, rest = np.split(values, [template.count.size])
-    whole = np.rint(counts).reshape(template.count.shape)
-    ratio = _ratio(whole, counts.reshape(template.count.shape))
-    sums = {}
-    for power in sorted(template.sums):
-        shape = template.sums[power].shape
-        values, rest = np.split(rest, [int(np.prod(shape))])
-        sums[power] = values.reshape(shape) * ratio
-    return PairSums(template.order, whole.astype(np.int64), sums)
-
-
-def _ratio(whole: Matrix, counts: Matrix) -> Matrix:
-    ratio: Matrix = np.divide(whole, counts, out=np.zeros_like(counts), where=counts > 0)
-    return ratio
+    """Rows behind a statistic, of its entry that has fewest but some."""
+    counted = part.counted
+    return round(float(counted.min())) if counted.size else 0

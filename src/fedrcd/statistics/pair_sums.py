@@ -9,13 +9,14 @@ tables therefore add without a special case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.typing import BoolMatrix, IntMatrix, Matrix
+from fedrcd.statistics.sums import FloatSums
+from fedrcd.typing import BoolMatrix, IntMatrix, Matrix, Vector
 
 Power = tuple[int, int]
 
@@ -32,7 +33,7 @@ SMALLEST = 1e-290
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairSums:
+class PairSums(FloatSums):
     r"""Counts and sums of one or several tables; `+` pools them, `-` undoes `+`.
 
     `count` has shape (p, p), or (1, 1) where all pairs share it. `sums[a, b][i, j]` is
@@ -42,6 +43,8 @@ class PairSums:
     order: int
     count: IntMatrix
     sums: Mapping[Power, Matrix]
+
+    kind: ClassVar[str] = "pairs"
 
     @property
     def p(self) -> int:
@@ -65,6 +68,53 @@ class PairSums:
         for a, b in self.sums:
             total += single if b == 0 else pairs * (1 if a == b else 2)
         return total
+
+    @property
+    def counted(self) -> IntMatrix:
+        """Rows behind each entry that has any."""
+        return self.count[self.count > 0]
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays of numbers, without counts, by what messages call them."""
+        return {f"sums of powers {power}": values for power, values in self.sums.items()}
+
+    def with_arrays(self, values: Iterable[Any]) -> PairSums:
+        """The same counts with other numbers, in the order of `arrays`."""
+        return replace(self, sums=dict(zip(self.sums, values, strict=True)))
+
+    def degrees(self) -> list[int]:
+        """How many factors the products have, by array."""
+        return [a + b for a, b in self.sums]
+
+    def counts_by_array(self) -> list[Any]:
+        """Rows behind each entry, by array."""
+        return [self.count] * len(self.sums)
+
+    def powers(self) -> dict[int, Matrix]:
+        """Sums of powers of single variables."""
+        return {a: values for (a, b), values in self.sums.items() if b == 0}
+
+    def up_to(self, order: int) -> PairSums:
+        """The sums of a lower order among these."""
+        return PairSums(order, self.count, {power: self.sums[power] for power in POWERS[order]})
+
+    def flat(self, total: PairSums) -> Vector:
+        """Counts and sums as one vector, in the shapes of the total."""
+        arrays = [np.broadcast_to(self.count, total.count.shape)]
+        arrays += [np.broadcast_to(self.sums[power], total.sums[power].shape) for power in sorted(total.sums)]
+        return np.concatenate([np.asarray(array, dtype=float).ravel() for array in arrays])
+
+    def restored(self, values: Vector) -> PairSums:
+        """Sums of these shapes from what `flat` gives; counts are whole, and sums brought along with them."""
+        counts, rest = np.split(values, [self.count.size])
+        whole = np.rint(counts).reshape(self.count.shape)
+        ratio = whole_ratio(whole, counts.reshape(self.count.shape))
+        sums = {}
+        for power in sorted(self.sums):
+            shape = self.sums[power].shape
+            values, rest = np.split(rest, [int(np.prod(shape))])
+            sums[power] = values.reshape(shape) * ratio
+        return PairSums(self.order, whole.astype(np.int64), sums)
 
     def at(self, a: int, b: int) -> Matrix:
         """The sums of z_i^a z_j^b as an array that broadcasts to [i, j]."""
@@ -143,6 +193,12 @@ class PairSums:
         if impossible.any():
             i, j = np.argwhere(impossible)[0]
             raise StatisticError(f"no rows can have these sums (variables {i} and {j})")
+
+
+def whole_ratio(whole: Matrix, counts: Matrix) -> Matrix:
+    """What sums must be multiplied by when their counts are made whole."""
+    ratio: Matrix = np.divide(whole, counts, out=np.zeros_like(counts), where=counts > 0)
+    return ratio
 
 
 def is_moment_matrix(gram: Matrix) -> BoolMatrix:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.site_moments import PowerSums, SiteMoments
+from fedrcd.statistics.sums import FloatSums
 from fedrcd.typing import Matrix, Vector
 
 HIGHEST = 12
@@ -17,7 +18,7 @@ HIGHEST = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResidualSums:
+class ResidualSums(FloatSums):
     """Sums over rows for p residuals u and the p variables y they belong to, all standardised; `+` pools.
 
     `powers` has shape (13, p): sums of u^0 to u^12. `c21[i, j]` is the sum of u_i² u_j, `c31` of u_i³ u_j and `c22` of
@@ -32,6 +33,8 @@ class ResidualSums:
     squares: Matrix
     even: Matrix
     site: SiteMoments | PowerSums
+
+    kind: ClassVar[str] = "residuals"
 
     @property
     def count(self) -> int:
@@ -70,13 +73,11 @@ class ResidualSums:
             self.powers.shape == (HIGHEST + 1, p)
             and self.even.shape == (3, p)
             and all(array.shape == (p, p) for array in square)
-            and isinstance(self.site, SiteMoments)
             and self.site.sums.shape == (7, p)
         )
 
     def finished(self) -> ResidualSums:
         """As it leaves a site: with the site's own moments in place of its power sums."""
-        assert isinstance(self.site, PowerSums)
         return replace(self, site=self.site.site_moments())
 
 

@@ -11,19 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.statistics.sums import FloatSums
 from fedrcd.typing import Matrix, Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SiteMoments:
+class SiteMoments(FloatSums):
     """Sums over sites per variable, shape (7, p): 1, n, n m, n m², n v, n v², n μ₄; `+` pools them."""
 
     sums: Matrix
+
+    kind: ClassVar[str] = "site moments"
 
     @property
     def numbers(self) -> int:
@@ -44,6 +47,10 @@ class SiteMoments:
         if not finite.all():
             where = int(np.argmin(finite))
             raise StatisticError(f"powers of column {names[where]!r} overflow" if names else "sums overflow")
+
+    def site_moments(self) -> SiteMoments:
+        """These moments: they left a site."""
+        return self
 
     def spread(self, chosen: Sequence[int], p: int) -> SiteMoments:
         """These sums as those of variables `chosen` among p."""
@@ -67,10 +74,12 @@ class SiteMoments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PowerSums:
+class PowerSums(FloatSums):
     """Sums over rows of powers 0 to 4 of each variable, shape (5, p): what a site's moments are computed from."""
 
     sums: Matrix
+
+    kind: ClassVar[str] = "power sums"
 
     @property
     def numbers(self) -> int:

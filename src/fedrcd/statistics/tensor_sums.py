@@ -9,27 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.limbs import LIMB, split
-from fedrcd.statistics.packed_tensor import pack, unpack
+from fedrcd.statistics.packed_tensor import pack, packed_degrees, unpack
 from fedrcd.statistics.pair_index import pair_index
-from fedrcd.statistics.pair_sums import is_moment_matrix
+from fedrcd.statistics.pair_sums import is_moment_matrix, whole_ratio
+from fedrcd.statistics.sums import FloatSums
 from fedrcd.statistics.tensor_products import workspace
 from fedrcd.typing import BoolMatrix, Matrix, Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TensorSums:
+class TensorSums(FloatSums):
     """Packed sums of one or several tables over the same complete variables; `+` pools them, `-` undoes `+`."""
 
     p: int
     packed: Vector
     counts: Vector | None = None
     """Rows behind each entry, where not all entries have the same."""
+
+    kind: ClassVar[str] = "tensor"
 
     @property
     def count(self) -> int:
@@ -41,9 +44,51 @@ class TensorSums:
         """How many numbers travel; entries without rows do not."""
         return len(self.packed) if self.counts is None else 2 * int(np.count_nonzero(self.counts))
 
-    def counted(self) -> Vector:
+    def entry_counts(self) -> Vector:
         """Rows behind each entry."""
         return np.full(len(self.packed), self.packed[0]) if self.counts is None else self.counts
+
+    @property
+    def counted(self) -> Vector:
+        """Rows behind each entry that has any."""
+        counts = self.entry_counts()
+        return counts[counts > 0]
+
+    def arrays(self) -> dict[str, Any]:
+        """The array of numbers, by what messages call it."""
+        return {"tensor sums": self.packed}
+
+    def with_arrays(self, values: Iterable[Any]) -> TensorSums:
+        """The same counts with other numbers."""
+        (packed,) = values
+        return TensorSums(self.p, packed, None if self.counts is None else self.counts.astype(packed.dtype))
+
+    def degrees(self) -> list[Any]:
+        """How many factors the products have."""
+        return [packed_degrees(self.p)]
+
+    def counts_by_array(self) -> list[Any]:
+        """Rows behind each entry."""
+        return [self.entry_counts()]
+
+    def powers(self) -> dict[int, Matrix]:
+        """Sums of powers of single variables."""
+        number = pair_index(self.p + 1).number
+        own, with_one = np.diagonal(number)[1:], number[0, 1:]
+        places: dict[int, Any] = {1: (0, with_one), 2: (0, own), 3: (with_one, own), 4: (own, own)}
+        moments = self.moments()
+        return {power: moments[place] for power, place in places.items()}
+
+    def flat(self, total: TensorSums) -> Vector:  # noqa: ARG002 - all have the same shapes
+        """Sums and counts as one vector."""
+        return np.concatenate([self.packed, self.entry_counts()])
+
+    def restored(self, values: Vector) -> TensorSums:
+        """Sums of this size from what `flat` gives; counts are whole, and sums brought along with them."""
+        packed, counts = np.split(values, 2)
+        whole = np.rint(counts)
+        packed = packed * whole_ratio(whole, counts)
+        return TensorSums(self.p, packed, None if self.counts is None else whole)
 
     def spread(self, chosen: Sequence[int], p: int, owned: BoolMatrix) -> TensorSums:
         """These sums as those of variables `chosen` among p, without the entries that are not owned.
@@ -56,7 +101,7 @@ class TensorSums:
         place = np.ix_(pairs, pairs)
         moments, counts = np.zeros(owned.shape, self.packed.dtype), np.zeros(owned.shape, self.packed.dtype)
         moments[place] = np.where(owned[place], self.moments(), 0)
-        counts[place] = np.where(owned[place], unpack(self.p, self.counted()), 0)
+        counts[place] = np.where(owned[place], unpack(self.p, self.entry_counts()), 0)
         packed = pack(p, moments)
         return TensorSums(p, packed, pack(p, counts))
 
@@ -68,13 +113,13 @@ class TensorSums:
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
         self._require_like(other)
-        counts = None if self.counts is None and other.counts is None else self.counted() + other.counted()
+        counts = None if self.counts is None and other.counts is None else self.entry_counts() + other.entry_counts()
         return type(self)(self.p, self.packed + other.packed, counts)
 
     def __sub__(self, part: Self) -> Self:
         """Sums of what remains without the rows behind `part`."""
         self._require_like(part)
-        counts = self.counted() - part.counted()
+        counts = self.entry_counts() - part.entry_counts()
         if (counts < 0).any():
             raise StatisticError("cannot take away more rows than there are")
         both = self.counts is None and part.counts is None
@@ -87,7 +132,7 @@ class TensorSums:
         return (
             self.p == other.p
             and np.array_equal(self.packed, other.packed)
-            and np.array_equal(self.counted(), other.counted())
+            and np.array_equal(self.entry_counts(), other.entry_counts())
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -100,7 +145,7 @@ class TensorSums:
         """Raise unless the size is right and all sums are finite; `names` label the variables."""
         if self.packed.shape != (comb(self.p + 4, 4),):
             raise StatisticError(f"tensor sums of {self.p} variables must have {comb(self.p + 4, 4)} numbers")
-        counts = self.counted()
+        counts = self.entry_counts()
         if np.isfinite(counts).all() and ((counts < 0).any() or (counts != np.rint(counts)).any()):
             raise StatisticError("counts must be whole numbers of at least 0")
         if not np.isfinite(self.packed).all():
@@ -120,7 +165,7 @@ class TensorSums:
 
     def mean_moments(self) -> Matrix:
         """The same matrix of means instead of sums, each entry over its own rows."""
-        counts = self.counted()
+        counts = self.entry_counts()
         if (counts == 0).any():
             raise StatisticError("some combination of four variables was never observed together")
         return unpack(self.p, self.packed / counts)

@@ -14,8 +14,8 @@ from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
 from fedrcd.federation.plan import OUTCOME, Outcome, Resampling
 from fedrcd.federation.resampling import plan_groups
-from fedrcd.federation.rules import Rules
-from fedrcd.federation.secret import write_secret
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.secret import write_secret
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.bootstrap import one_round, resample_groups
 from fedrcd.methods.checks import ask_residuals

@@ -84,7 +84,7 @@ def test_sites_that_trim_give_the_result_of_the_rows_they_keep(tmp_path, method,
     for number, site in enumerate(NAMES):
         rows = disk.in_process_rows(site)
         rows[number::50, number] *= 1e4  # decimal points
-        write_table(disk.data(site), Table(rows, names, site))
+        write_table(disk.data(site), Table(rows, columns=names, source=site))
         kept[site] = rows[(np.abs((rows - centre) / scale) <= 8).all(axis=1)]
     sizes = tuple(BlockEntry(site, len(rows)) for site, rows in kept.items())
     trimmed = OnDisk(
@@ -271,7 +271,7 @@ def test_a_hang_is_answered_at_the_deadline(disk, monkeypatch):
         asked.set()
         over.wait()
 
-    monkeypatch.setattr("fedrcd.federation.site_service.open_blocks", hang)
+    monkeypatch.setattr("fedrcd.federation.site.service.open_blocks", hang)
     grid = LocalGrid([settings])
     with pytest.raises(SiteLost, match="its own deadline"):
         conduct(disk.plan(allow_missing=True, patience=Patience(deadline=240.0, retries=0)), grid)

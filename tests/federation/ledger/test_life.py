@@ -108,10 +108,10 @@ class Life(RuleBasedStateMachine):
         if site in self.withdrawn:
             return
         if not known or not enough:
-            before = (self.ledger.state_id, member.log.struck(f"block-{site}"))
+            before = (self.ledger.state_id, member.store.struck(f"block-{site}"))
             with pytest.raises(DataError):
                 erase(member, self.table(site), self.ledger, ids=ids, day=self.day, now=now)
-            assert (self.ledger.state_id, member.log.struck(f"block-{site}")) == before
+            assert (self.ledger.state_id, member.store.struck(f"block-{site}")) == before
             return
         if now:
             self.forced.add(site)

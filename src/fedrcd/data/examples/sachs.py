@@ -55,7 +55,7 @@ def sachs_tables() -> tuple[Table, ...]:
     ends = np.cumsum(list(CELLS.values()))
     parts = np.split(everything.values, ends[:-1])
     return tuple(
-        Table(np.ascontiguousarray(rows), everything.names, f"{name}.csv", name, name)
+        Table(np.ascontiguousarray(rows), name, name, columns=everything.columns, source=f"{name}.csv")
         for name, rows in zip(CELLS, parts, strict=True)
     )
 
@@ -78,7 +78,7 @@ def write_sachs(folder: Path) -> tuple[Path, ...]:
     truths = {title: [{"cause": cause, "effect": effect} for cause, effect in _edges(title)] for title in TRUTHS}
     (folder / TRUTH).write_text(json.dumps(truths, indent=1) + "\n", encoding="utf-8", newline="\n")
     (folder / "SOURCE.txt").write_text((__doc__ or "").partition("\n\n")[2], encoding="utf-8", newline="\n")
-    variables = tables[0].names
+    variables = tables[0].columns
     federation = Federation(
         variables=variables,
         sites=tuple(SiteEntry(name, variables, (name,)) for name in CELLS),

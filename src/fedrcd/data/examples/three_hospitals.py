@@ -89,7 +89,9 @@ def hospitals() -> tuple[Table, ...]:
     """Tables of the three hospitals before rounding; every call gives the same."""
     model, rng = hospital_model(), np.random.default_rng(SEED)
     means = np.array([variable.mean for variable in VARIABLES.values()])
-    return tuple(Table(means + model.sample(n, rng), model.names, f"{name}.csv") for name, n in ROWS.items())
+    return tuple(
+        Table(means + model.sample(n, rng), columns=model.names, source=f"{name}.csv") for name, n in ROWS.items()
+    )
 
 
 def example_paths() -> tuple[Path, ...]:
@@ -126,7 +128,7 @@ def write_examples(folder: Path, *, local_units: bool = False) -> tuple[Path, ..
     tables = hospitals()
     if local_units:
         factors = np.array([LOCAL_UNITS[name][1] if name in LOCAL_UNITS else 1.0 for name in VARIABLES])
-        tables = (*tables[:-1], replace(tables[-1], values=tables[-1].values / factors))
+        tables = (*tables[:-1], replace(tables[-1], data=tables[-1].values / factors))
     texts = {table.source: _as_csv(table) for table in tables}
     texts[TRUTH] = model_json(hospital_model())
     for name, text in texts.items():
@@ -150,7 +152,7 @@ def _matrix(edges: Sequence[Edge], names: Sequence[str]) -> Matrix:
 
 def _as_csv(table: Table) -> str:
     text = io.StringIO()
-    np.savetxt(text, table.values, fmt="%.5g", delimiter=",", header=",".join(table.names), comments="")
+    np.savetxt(text, table.values, fmt="%.5g", delimiter=",", header=",".join(table.columns), comments="")
     return text.getvalue()
 
 

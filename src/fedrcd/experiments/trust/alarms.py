@@ -16,7 +16,7 @@ from fedrcd.graphs.dag import topological_order
 from fedrcd.methods.checks import Check, Findings, ask_residuals, assess
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 P, ROWS, SITES, LEVEL = 6, 20_000, 5, 0.05

@@ -15,9 +15,9 @@ from fedrcd.experiments.trust.figures import calibration
 from fedrcd.experiments.trust.pool import in_parallel
 from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.methods.registry import find
-from fedrcd.protocol.embedded import embed
 from fedrcd.protocol.groups import Grouping
-from fedrcd.protocol.site import TableSite
+from fedrcd.protocol.in_process import embed
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess
 from fedrcd.typing import BoolMatrix, Vector
 
@@ -65,7 +65,7 @@ def simulate(job: Job) -> Edges:
 def with_groups(transport: InProcess) -> InProcess:
     """The same sites, each with a secret to split its rows by."""
     sites = [
-        replace(site, grouping=Grouping(site.name.encode())) for site in transport.sites if isinstance(site, TableSite)
+        replace(site, grouping=Grouping(site.name.encode())) for site in transport.sites if isinstance(site, LocalSite)
     ]
     return replace(transport, sites=sites)
 

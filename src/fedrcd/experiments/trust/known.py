@@ -16,7 +16,7 @@ from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.graphs.metrics import ancestral_accuracy, shd
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 
 P, SITES, ROWS, SEEDS, TIERS = 12, 4, 500, 3, 3
 

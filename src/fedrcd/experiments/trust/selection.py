@@ -15,7 +15,7 @@ from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.metrics import shd
 from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.methods.registry import find
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 
 P, SITES, GROUPS, REPLICATES, SEEDS = 8, 5, 10, 60, 22
 ROWS = (500, 2_000, 20_000)

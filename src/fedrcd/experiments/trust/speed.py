@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fedrcd.data.simulate import random_model
+from fedrcd.data.table import Table, embed, in_process
 from fedrcd.experiments.trust.calibration import with_groups
 from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates, one_round, row_replicates
 from fedrcd.methods.registry import build, find
-from fedrcd.protocol.embedded import LocalBlock, embed, embed_blocks
 from fedrcd.protocol.site import available_threads
 from fedrcd.typing import Matrix
 
@@ -32,8 +32,8 @@ def by_groups(X: Matrix, names: tuple[str, ...]) -> None:
 
 def by_rows(method: str, X: Matrix, names: tuple[str, ...], replicates: int = REPLICATES) -> None:
     """The whole method on rows drawn with replacement."""
-    blocks = [LocalBlock("table", "table", names, X)]
-    make: Any = partial(embed_blocks, variables=names)
+    blocks = [Table(X, "table", "table", columns=names)]
+    make: Any = partial(in_process, variables=names)
     seeds = np.random.SeedSequence(0).spawn(replicates)
     row_replicates(build(method), make(blocks).setting, blocks, make, seeds, jobs=available_threads())
 

@@ -15,7 +15,8 @@ from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.federation.flower.records import from_records, to_records
 from fedrcd.federation.messages import Reply, pack_reply
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site_service import SiteService, SiteSettings
+from fedrcd.federation.site.service import SiteService
+from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.wire import Packet
 
 ASK, NAME = "query.ask", "query.name"

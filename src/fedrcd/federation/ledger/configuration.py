@@ -11,16 +11,17 @@ import numpy as np
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.ledger.digests import digest
-from fedrcd.protocol.questions import Question
+from fedrcd.protocol.questions import PAIRS, TENSOR
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import KINDS, to_bytes
+from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.tensor_sums import TensorSums
+from fedrcd.typing import BoolMatrix
 
-TENSOR = "tensor"
-PAIRS = "pairs/4"
 FAMILIES = (TENSOR, PAIRS)
-"""Families of one-round methods by the sums they ask for; pair sums of order 4 hold those of order 3."""
+"""Families of one-round methods by the sums they ask for."""
 
 LARGEST_TENSOR = 80
 """Variables up to which a ledger holds full tensors unless told otherwise."""
@@ -71,11 +72,22 @@ class Configuration:
         """What questions are built from."""
         return Setting(self.variables, self.frame, grid=self.grid)
 
-    def questions(self) -> dict[str, Question[Any]]:
+    def questions(self) -> dict[str, Any]:
         """The questions whose answers a contribution holds, by family."""
         setting = self.setting()
-        known: dict[str, Question[Any]] = {TENSOR: setting.tensor(), PAIRS: setting.pairs(4)}
-        return {family: known[family] for family in self.families}
+        known = [setting.tensor(), setting.pairs(4)]
+        return {question.stored_in(): question for question in known if question.stored_in() in self.families}
+
+    def owned(self, family: str, sums: Any, layout: Layout | None) -> tuple[Any, BoolMatrix]:
+        """Rows behind every entry of a contribution's sums, and which entries its site, the last of a layout, owns."""
+        p = self.p
+        if family == PAIRS:
+            everything: BoolMatrix = np.ones((p, p), dtype=bool)
+            return np.broadcast_to(sums.count, (p, p)), everything if layout is None else layout.owned_pairs()[-1]
+        counts = sums.entry_counts()
+        if layout is None:
+            return counts, np.ones(len(counts), dtype=bool)
+        return counts, TensorSums.from_moments(p, layout.owned_quadruples()[-1].astype(float)).packed > 0
 
 
 KINDS["ledger-configuration/1"] = Configuration

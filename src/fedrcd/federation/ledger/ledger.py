@@ -29,7 +29,6 @@ from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
 from fedrcd.federation.ledger.signatures import new_private_key, public_key, sign
 from fedrcd.protocol.wire import from_bytes, to_bytes
-from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.suggest import did_you_mean
 
 FILE_KIND = 0x46524C31
@@ -291,10 +290,5 @@ def _state_digest(
 ) -> str:
     """Keyed digest of who is in the state and of the pooled sums, whatever the order and the past."""
     who = canonical([[one.site, one.block, sorted(one.columns), one.rows] for one in active])
-    sums = [to_bytes(_without_counts_of_clipped(pooled[family])) for family in configuration.families if pooled]
+    sums = [to_bytes(pooled[family].without_clipped()) for family in configuration.families if pooled]
     return keyed_digest(secret, "state", configuration.digest.encode(), who.encode(), *sums)
-
-
-def _without_counts_of_clipped(sums: Statistic) -> Statistic:
-    """Sums without the coarse count of clipped values, which is no sum."""
-    return replace(sums, clipped=Clipped()) if isinstance(sums, ExactSums) else sums

@@ -8,14 +8,11 @@ from typing import Any
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.contribution import Statistic
-from fedrcd.federation.ledger.configuration import PAIRS, TENSOR
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.roster import Roster
-from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
+from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.protocol.wire import to_bytes
-from fedrcd.statistics.exact_sums import ExactSums
-from fedrcd.statistics.pair_sums import POWERS, PairSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +35,15 @@ class LedgerTransport:
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all contributions, if they hold what is asked for."""
-        answer: Any = self._stored(question)
-        if answer is None or question.variables != self.setting.variables:
+        family = question.stored_in()
+        stored: Any = None if family is None else self.pooled.get(family)
+        if stored is None or question.variables != self.setting.variables:
             raise ProtocolError(
                 "the ledger holds the sums that one-round methods ask for, and this method asks the sites for more: it "
                 "needs a new run over the sites; or take a method that `fedrcd methods` calls erasable"
             )
         if to_bytes(question.frame) != to_bytes(self.setting.frame):
             raise ProtocolError("the question is in another frame than the sums of the ledger")
-        self.traffic.note_clipped(answer)
-        result: S = answer
+        self.traffic.note_clipped(stored)
+        result: S = question.from_stored(stored)
         return result
-
-    def _stored(self, question: Question[Any]) -> Any:
-        """The sums a question asks for, or None."""
-        if getattr(question, "given", None) is not None:
-            return None
-        if isinstance(question, TensorQuestion):
-            return self.pooled.get(TENSOR)
-        if isinstance(question, PairQuestion) and question.residuals is None and not question.complete:
-            sums: Any = self.pooled.get(PAIRS)
-            if sums is None or question.order == 4:
-                return sums
-            return sums.arranged(_third) if isinstance(sums, ExactSums) else _third(sums)
-        return None
-
-
-def _third(sums: PairSums) -> PairSums:
-    """Pair sums of order 3 among those of order 4."""
-    return PairSums(3, sums.count, {power: sums.sums[power] for power in POWERS[3]})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fedrcd.federation.refusals import Refusal, Refused
-from fedrcd.federation.rules import Case
+from fedrcd.federation.site.rules import Case
 from fedrcd.methods.deflations.entropies import standardised_residuals
-from fedrcd.protocol.questions import Basis, EntropyQuestion, PairQuestion
-from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.residual_maps import residual_map
@@ -28,8 +29,7 @@ NO_VARIANCE = 1e-9
 
 def honest_pair_map(case: Case) -> None:
     """Refuse residuals that are not those of least squares in the moments that came with them."""
-    question = case.question
-    assert isinstance(question, PairQuestion)
+    question: Any = case.question
     if question.residuals is None:
         return
     basis = _basis(question.basis, case)
@@ -40,8 +40,7 @@ def honest_pair_map(case: Case) -> None:
 
 def honest_entropy_map(case: Case) -> None:
     """As `honest_pair_map`, for residuals that are standardised; their offsets and correlations are checked too."""
-    question = case.question
-    assert isinstance(question, EntropyQuestion)
+    question: Any = case.question
     basis = _basis(question.basis, case)
     true = standardised_residuals(basis.moments, basis.sources)
     u = len(true.variables)
@@ -61,8 +60,7 @@ def honest_entropy_map(case: Case) -> None:
 
 def honest_order(case: Case) -> None:
     """Refuse residuals along something that is not an order, or not the one that the run has found so far."""
-    question = case.question
-    assert isinstance(question, ResidualQuestion)
+    question: Any = case.question
     basis = _basis(question.basis, case, most=len(case.variables))
     if len(basis.sources) != len(case.variables):
         raise Refused(Refusal.MAP, "residuals are asked for along an order of some of the variables")
@@ -73,8 +71,7 @@ def honest_order(case: Case) -> None:
 
 def few_checks(case: Case) -> None:
     """Refuse residual powers along many different orders or moments: close to each other they tell single rows."""
-    question = case.question
-    assert isinstance(question, ResidualQuestion)
+    question: Any = case.question
     p = len(case.variables)
     before = {
         (entry.basis, entry.sources)
@@ -108,7 +105,7 @@ def _require_like_own(case: Case, moments: Gaussian) -> None:
     Compared in every direction in which the rows here vary, by the ratio of variances.
     """
     chosen = [case.columns.index(name) for name in case.variables]
-    own = np.cov(case.question.frame.express(case.rows[:, chosen]).T, ddof=0).reshape(len(chosen), -1)
+    own = _covariance(case, chosen)
     sd = np.sqrt(np.diagonal(own))
     safe = np.where(sd > 0, sd, 1.0)
     rank = int((np.linalg.eigvalsh(own / np.outer(safe, safe)) > NO_VARIANCE).sum())
@@ -119,6 +116,19 @@ def _require_like_own(case: Case, moments: Gaussian) -> None:
     ratios = np.linalg.eigvalsh(W @ own @ W.T)[len(own) - rank :]
     if not (np.isfinite(ratios).all() and (ratios >= 1 / UNLIKE).all() and (ratios <= UNLIKE).all()):
         raise Refused(Refusal.UNLIKE)
+
+
+def _covariance(case: Case, chosen: list[int]) -> Matrix:
+    """The covariance of the rows here in the frame of the question, chunk by chunk."""
+    frame, p = case.question.frame, len(chosen)
+    mean, cov = np.zeros(p), np.zeros((p, p))
+    for values, _ in case.rows.chunks():
+        mean += frame.express(values[:, chosen]).sum(axis=0)
+    mean /= case.count
+    for values, _ in case.rows.chunks():
+        centred = frame.express(values[:, chosen]) - mean
+        cov += centred.T @ centred
+    return cov / case.count
 
 
 def _require_close(came: Matrix, true: Matrix) -> None:

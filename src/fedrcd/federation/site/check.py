@@ -9,12 +9,14 @@ from typing import Literal
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.federation.guards import few_levels, small_cells, spent_numbers
-from fedrcd.federation.rules import Rules
-from fedrcd.federation.site_log import ANSWERED, Entry
-from fedrcd.federation.site_service import SiteSettings, open_blocks, site_entry
-from fedrcd.federation.trimming import gross_errors, tagged_limit, trim_block, trim_tag
-from fedrcd.protocol.embedded import LocalBlock
+from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.table import Table
+from fedrcd.federation.site.cells import few_levels, small_cells
+from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.trimming import gross_errors, tagged_limit, trim_tag
 
 FAR = 5.0
 """Scales of the declared frame from which a mean looks like another unit; standard deviations by this factor."""
@@ -34,33 +36,33 @@ class Finding:
     text: str
 
 
-def check_site(settings: SiteSettings, federation: Federation, history: Sequence[Entry] = ()) -> list[Finding]:
-    """All findings on a site's table; raises as reading it does if it is not what the federation says."""
-    entry = site_entry(federation, settings.name)
-    complete = open_blocks(federation, settings.name, settings.data)
+def check_site(door: Door, tables: Sequence[Table]) -> list[Finding]:
+    """All findings on the rows that a site's door would sum; raises as the door does where there are none."""
+    federation, history = door.federation, door.store.entries()
+    entry = federation.site(door.site)
     columns = f"{len(entry.columns)} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
     findings = [Finding("fine", f"{columns} as the federation says")]
-    for before in complete:
-        block = before if settings.trim is None else trim_block(before, federation, settings.trim)
-        findings += _on_trim(block, len(before.rows), settings.trim)
-        tag = trim_tag(block.columns, federation, settings.trim)
+    for table in tables:
+        before, block = count_rows(door.unstruck(table).select(is_complete)), door.present(table)
+        findings += _on_trim(block, before, door.trim)
+        tag = trim_tag(block.columns, federation, door.trim)
         findings += _on_earlier_trims(block, tag, history)
-        findings += _on_rows(block, settings.rules)
-        findings += _on_levels(block, settings.rules)
+        findings += _on_rows(block, door.rules)
+        findings += _on_levels(block, door.rules)
         findings += _on_units(block, federation)
         findings += _on_gross_errors(block)
-        findings += _on_budget(block, settings.rules, history)
+        findings += _on_budget(block, door.rules, history)
     return findings
 
 
-def _on_trim(block: LocalBlock, rows: int, trim: float | None) -> Iterator[Finding]:
+def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Finding]:
     if trim is not None:
-        lost = rows - len(block.rows)
+        lost = rows - count_rows(block)
         text = f"block {block.block!r}: --trim {trim:g} leaves out {lost:,} of {rows:,} complete rows"
         yield Finding("warning" if lost else "fine", text)
 
 
-def _on_earlier_trims(block: LocalBlock, tag: str, history: Sequence[Entry]) -> Iterator[Finding]:
+def _on_earlier_trims(block: Table, tag: str, history: Sequence[Entry]) -> Iterator[Finding]:
     used = {entry.trim for entry in history if entry.outcome == ANSWERED and entry.block == block.block}
     for other in sorted(used - {tag}):
         limit = tagged_limit(other)
@@ -72,8 +74,8 @@ def _on_earlier_trims(block: LocalBlock, tag: str, history: Sequence[Entry]) -> 
         )
 
 
-def _on_rows(block: LocalBlock, rules: Rules) -> Iterator[Finding]:
-    rows, p = len(block.rows), len(block.columns)
+def _on_rows(block: Table, rules: Rules) -> Iterator[Finding]:
+    rows, p = count_rows(block), len(block.columns)
     needed, tensor = rules.needed_rows(p), rules.needed_tensor_rows(p)
     if rows < needed:
         yield Finding("refusal", f"block {block.block!r}: {rows:,} complete rows; any question needs {needed:,}")
@@ -87,15 +89,14 @@ def _on_rows(block: LocalBlock, rules: Rules) -> Iterator[Finding]:
         yield Finding("fine", f"block {block.block!r}: {rows:,} complete rows, {tensor:,} needed for any method")
 
 
-def _on_levels(block: LocalBlock, rules: Rules) -> Iterator[Finding]:
-    levels = few_levels(block.rows, block.columns, SOME_LEVELS)
-    for name, codes in levels.items():
-        count = int(codes.max()) + 1
+def _on_levels(block: Table, rules: Rules) -> Iterator[Finding]:
+    for name, values in few_levels(block, SOME_LEVELS).items():
+        count = len(values)
         what = "is binary" if count == 2 else f"has {count} levels only"
         yield Finding(
             "warning", f"block {block.block!r}: column {name!r} {what}: sums give away how many rows have each"
         )
-    small = next(small_cells(block.rows, block.columns, 4, rules), None)
+    small = next(small_cells(block, 4, rules), None)
     if small is not None:
         together = "a level" if len(small) == 1 else "a combination of levels"
         names = ", ".join(map(repr, small))
@@ -106,23 +107,35 @@ def _on_levels(block: LocalBlock, rules: Rules) -> Iterator[Finding]:
         )
 
 
-def _on_units(block: LocalBlock, federation: Federation) -> Iterator[Finding]:
-    for name, values in zip(block.columns, block.rows.T, strict=True):
+def _on_units(block: Table, federation: Federation) -> Iterator[Finding]:
+    for j, name in enumerate(block.columns):
         frame = federation.frame.get(name)
         if frame is None:
             continue
-        shift, spread = abs(values.mean() - frame.centre) / frame.scale, values.std() / frame.scale
+        mean, deviation, farthest = _moments(block, j, frame.centre)
+        shift, spread = abs(mean - frame.centre) / frame.scale, deviation / frame.scale
         if shift > FAR or not 1 / FAR < spread < FAR:
             unit = f", in {frame.unit}" if frame.unit else ""
             yield Finding(
                 "warning",
                 f"block {block.block!r}: column {name!r} lies far from its declared frame{unit}: is it another unit?",
             )
-        elif np.abs(values - frame.centre).max() / frame.scale > 4 * FAR:
+        elif farthest / frame.scale > 4 * FAR:
             yield Finding("warning", f"block {block.block!r}: column {name!r} has values far outside its frame")
 
 
-def _on_gross_errors(block: LocalBlock) -> Iterator[Finding]:
+def _moments(block: Table, column: int, centre: float) -> tuple[float, float, float]:
+    """Mean, standard deviation and the largest distance from a centre, of one column, chunk by chunk."""
+    total = square = farthest = 0.0
+    for values, _ in block.chunks():
+        off = values[:, column] - centre
+        total, square = total + off.sum(), square + (off**2).sum()
+        farthest = max(farthest, float(np.abs(off).max(initial=0.0)))
+    mean = total / count_rows(block)
+    return centre + mean, float(np.sqrt(max(square / count_rows(block) - mean**2, 0.0))), farthest
+
+
+def _on_gross_errors(block: Table) -> Iterator[Finding]:
     names = gross_errors(block)
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -133,8 +146,8 @@ def _on_gross_errors(block: LocalBlock) -> Iterator[Finding]:
         )
 
 
-def _on_budget(block: LocalBlock, rules: Rules, history: Sequence[Entry]) -> Iterator[Finding]:
-    spent, allowed = spent_numbers(history, block.block), rules.budget(len(block.rows), len(block.columns))
+def _on_budget(block: Table, rules: Rules, history: Sequence[Entry]) -> Iterator[Finding]:
+    spent, allowed = spent_numbers(history, block.block), rules.budget(count_rows(block), len(block.columns))
     yield Finding(
         "fine" if spent < allowed else "refusal",
         f"block {block.block!r}: {spent:,} of {allowed:,} numbers released that may ever be",

@@ -22,55 +22,45 @@ groups                    sums of at least 10 groups of rows leave if every grou
 trim                      rows far out are left out before anything is summed, or never: the limit is the site's own,
                           and stays the same in the same frame
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
+trust                     residuals, entropies and whatever else depends on moments that the coordinator chose, and
+                          anything in a frame that is not declared, leave only a site that trusts its coordinator:
+                          with moments of its own choice a coordinator rebuilt whole rows
 ========================  =============================================================================================
 
 Checks of assumptions need powers of residuals up to the twelfth, which is near that of the largest alone: they tell
 about how far the farthest row lies from what the others predict, in each of p directions. Directions close to each
 other would tell a row that lies far out in all of them: hence the rules on maps and on checks.
 
-A kind of question without a rule here is refused.
+A question says by their names which rules it falls under. One that names none, or one that is not here, is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations
-from typing import Any
-
-import numpy as np
 
 from fedrcd.federation.refusals import Refusal, Refused
-from fedrcd.federation.residual_guards import few_checks, honest_entropy_map, honest_order, honest_pair_map
-from fedrcd.federation.rules import Case, Rules
-from fedrcd.federation.site_log import ANSWERED, Entry
-from fedrcd.protocol.groups import LEAST_GROUPS, GroupedQuestion
-from fedrcd.protocol.questions import (
-    EntropyQuestion,
-    PairQuestion,
-    SiteMomentsQuestion,
-    TensorQuestion,
-)
-from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.federation.site.cells import small_cells
+from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
+from fedrcd.federation.site.rules import Case
+from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
-from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
-from fedrcd.statistics.grouped_sums import GroupedSums
-from fedrcd.typing import Matrix
 
 Check = Callable[[Case], None]
 
 
 def check_question(case: Case) -> None:
     """Raise `Refused` unless every rule allows the question, before its answer is computed."""
-    rules = KINDS.get(type(case.question))
-    if rules is None:
+    names = case.question.rules
+    if not names or any(name not in RULES for name in names):
         raise Refused(Refusal.QUESTION)
     if case.question.variables != case.variables:
         raise Refused(Refusal.QUESTION, "the question is not about all variables of the federation, in their order")
-    for rule in rules:
-        rule(case)
+    for name in names:
+        RULES[name](case)
 
 
 def check_budget(case: Case, numbers: int, answer: str) -> None:
@@ -80,7 +70,7 @@ def check_budget(case: Case, numbers: int, answer: str) -> None:
     """
     spent = spent_numbers(case.history, case.block)
     known = any(entry.answer == answer for entry in case.answered_for_block)
-    allowed = case.rules.budget(len(case.rows), case.p)
+    allowed = case.rules.budget(case.count, case.p)
     if not known and spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
@@ -94,28 +84,28 @@ def spent_numbers(history: Sequence[Entry], block: str) -> int:
     return sum(distinct.values())
 
 
-def numbers_in(sums: Any) -> int:
-    """How many numbers about rows an answer tells; an exact one is a single number, however many bytes it takes."""
-    if isinstance(sums, GroupedSums):
-        return sum(numbers_in(part) for parts in sums.groups.values() for part in parts)
-    counted = sums.low if isinstance(sums, ExactSums) else sums
-    return int(counted.numbers)
+def coordinator_is_trusted(case: Case) -> None:
+    """Refuse what depends on moments of the coordinator's choice, unless the site trusts it."""
+    if case.trusted:
+        return
+    if case.question.needs_trust:
+        raise Refused(Refusal.TRUST)
+    if case.frame is None:
+        raise Refused(Refusal.TRUST, "the federation file declares no frame, so the coordinator would choose one")
 
 
 def enough_rows(case: Case) -> None:
     """Refuse a block of few rows."""
     needed = case.rules.needed_rows(case.p)
-    if len(case.rows) < needed:
-        raise Refused(Refusal.ROWS, f"{len(case.rows)} complete rows; {needed} are needed for {case.p} columns")
+    if case.count < needed:
+        raise Refused(Refusal.ROWS, f"{case.count} complete rows; {needed} are needed for {case.p} columns")
 
 
 def enough_rows_for_tensor(case: Case) -> None:
     """Refuse the full tensor of a block that it would nearly determine."""
     needed = case.rules.needed_tensor_rows(case.p)
-    if len(case.rows) < needed:
-        raise Refused(
-            Refusal.TENSOR_ROWS, f"{len(case.rows)} complete rows; the tensor of {case.p} columns needs {needed}"
-        )
+    if case.count < needed:
+        raise Refused(Refusal.TENSOR_ROWS, f"{case.count} complete rows; the tensor of {case.p} columns needs {needed}")
 
 
 def one_frame(case: Case) -> None:
@@ -132,7 +122,7 @@ def one_frame(case: Case) -> None:
 
 def known_grid(case: Case) -> None:
     """Refuse grids of one's own, and float64 sums once there were clipped ones: the difference is the clipped rows."""
-    grid = case.question.grid  # type: ignore[attr-defined]
+    grid = case.question.grid
     if grid not in ARITHMETIC.values():
         raise Refused(Refusal.FRAME, "the grid is none of the known ones")
     used = {entry.clips for entry in case.answered} - {None}
@@ -155,7 +145,7 @@ def one_trim(case: Case) -> None:
 
 def no_filling(case: Case) -> None:
     """Refuse to fill gaps: what is observed where would leave with the sums."""
-    if getattr(case.question, "given", None) is not None:
+    if case.question.given is not None:
         raise Refused(Refusal.GAPS)
 
 
@@ -170,41 +160,15 @@ def quadruples_of_levels(case: Case) -> None:
 
 
 def _check_cells(case: Case, most: int) -> None:
-    small = next(small_cells(case.rows, case.columns, most, case.rules), None)
+    small = next(small_cells(case.rows, most, case.rules), None)
     if small is not None:
         names = ", ".join(map(repr, small))
         raise Refused(Refusal.CELLS, f"fewer than {case.rules.cell} rows share a combination of levels of {names}")
 
 
-def small_cells(rows: Matrix, columns: Sequence[str], most: int, rules: Rules) -> Iterator[tuple[str, ...]]:
-    """Combinations of up to `most` few-level columns with a cell that too few rows share."""
-    levels = few_levels(rows, columns, rules.levels)
-    for size in range(1, most + 1):
-        for names in combinations(levels, size):
-            codes = np.zeros(len(rows), dtype=np.int64)
-            for name in names:
-                codes = codes * (rules.levels + 1) + levels[name]
-            counts = np.bincount(codes)
-            if counts[counts > 0].min() < rules.cell:
-                yield names
-
-
-def few_levels(rows: Matrix, columns: Sequence[str], most: int) -> dict[str, Any]:
-    """The columns with at most so many different values, each as codes from 0."""
-    found = {}
-    for name, values in zip(columns, rows.T, strict=True):
-        if len(np.unique(values[:1000])) > most:
-            continue
-        levels, codes = np.unique(values, return_inverse=True)
-        if len(levels) <= most:
-            found[name] = codes
-    return found
-
-
 def one_split(case: Case) -> None:
     """Refuse another split than before: where two cross, sets of rows are smaller than in either."""
     question = case.question
-    assert isinstance(question, GroupedQuestion)
     before = {(entry.groups, entry.split) for entry in case.answered_for_block if entry.groups}
     if before - {(question.groups, case.split_tag)}:
         raise Refused(Refusal.SPLIT)
@@ -213,30 +177,37 @@ def one_split(case: Case) -> None:
 def group_by_group(case: Case) -> None:
     """Refuse unless every group of rows keeps the rules as if it were a block of its own."""
     question = case.question
-    assert isinstance(question, GroupedQuestion)
     assert case.split is not None
-    room = len(case.rows) // case.rules.needed_rows(case.p)
+    room = case.count // case.rules.needed_rows(case.p)
     if not LEAST_GROUPS <= question.groups <= room:  # before anybody splits into a million
         raise Refused(
             Refusal.GROUPS, f"{question.groups} groups; at least {LEAST_GROUPS}, and there is room for {room}"
         )
     for rows in case.split(question.groups):
         try:
-            check_question(replace(case, question=question.each, rows=case.rows[rows], split=None))
+            check_question(replace(case, question=question.each, rows=rows, split=None))
         except Refused as refused:
             if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS, Refusal.CELLS}:
                 raise Refused(Refusal.GROUPS, f"in one of {question.groups} groups: {refused}") from None
             raise
 
 
-COMMON: tuple[Check, ...] = (no_filling, one_trim, enough_rows)
-
-KINDS: dict[type[Any], tuple[Check, ...]] = {
-    PairQuestion: (*COMMON, one_frame, known_grid, pairs_of_levels, honest_pair_map),
-    TensorQuestion: (*COMMON, one_frame, known_grid, enough_rows_for_tensor, quadruples_of_levels),
-    EntropyQuestion: (*COMMON, one_frame, pairs_of_levels, honest_entropy_map),
-    SiteMomentsQuestion: (*COMMON, frame_or_none, pairs_of_levels),
-    ResidualQuestion: (*COMMON, one_frame, known_grid, pairs_of_levels, honest_order, few_checks),
-    GroupedQuestion: (one_split, group_by_group),
+RULES: dict[str, Check] = {
+    "trust": coordinator_is_trusted,
+    "gaps": no_filling,
+    "trim": one_trim,
+    "rows": enough_rows,
+    "frame": one_frame,
+    "frame or none": frame_or_none,
+    "grid": known_grid,
+    "tensor rows": enough_rows_for_tensor,
+    "pair cells": pairs_of_levels,
+    "quadruple cells": quadruples_of_levels,
+    "pair map": honest_pair_map,
+    "entropy map": honest_entropy_map,
+    "order": honest_order,
+    "checks": few_checks,
+    "split": one_split,
+    "groups": group_by_group,
 }
-"""The rules by kind of question."""
+"""The rules by the names under which questions know them."""

@@ -1,79 +1,68 @@
-"""Tables that say whose rows they hold: `fedrcd.Table`."""
+"""Checked tables, one per block of rows, from whatever users give."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedrcd.data.read import read_arrow
+from fedrcd.data.rows import Converted, Rows
 from fedrcd.data.table import Table, as_table, check_table, from_array, from_arrow
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.suggest import did_you_mean
-from fedrcd.typing import Vector
+from fedrcd.typing import Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTable:
-    """A table with its site and the block its rows belong to.
-
-    Parameters
-    ----------
-    data : DataFrame, Arrow table, array or path
-        Rows are observations.
-    site : str
-        Name of the site.
-    block : str
-        Label of the block that all rows belong to; the site's name if empty. Sites that name the same block hold
-        columns of the same rows.
-    block_column : str
-        Instead of one label, name of the column that holds each row's. Never a variable.
-    id : str
-        Name of the column that identifies rows. Never a variable, and it never leaves the site.
-    """
-
-    data: Any = field(repr=False)
-    site: str
-    block: str = ""
-    block_column: str = ""
-    id: str = ""
-
-
 def open_tables(
     obj: Any, source: str, *, gaps: bool = False, codes: Sequence[float] = (), drop: Sequence[str] = ()
 ) -> list[Table]:
-    """Checked tables, one per block, from a labelled table or from anything `as_table` takes.
+    """Checked tables, one per block, from a table with labels or from anything else that holds rows.
 
     `codes` are values that stand for a missing one; `drop` names columns to leave out, whatever they hold.
     """
     left_out, missing = _require_names(drop), _require_numbers(codes)
-    if isinstance(obj, LabelledTable):
-        tables = _by_block(obj, source, left_out)
+    if isinstance(obj, Table):
+        tables = [_without(obj, left_out)] if obj.columns else _by_block(obj, source, left_out)
     elif isinstance(obj, str | os.PathLike):
         name = os.path.basename(obj)
         tables = [from_arrow(_as_arrow(obj, left_out, name), name)]
     elif isinstance(obj, np.ndarray):
         tables = [_without(from_array(obj, source), left_out)]
-    elif isinstance(obj, Table):
-        tables = [_without(obj, left_out)]
+    elif isinstance(obj, Rows):
+        tables = [_without(_of_rows(obj), left_out)]
     elif left_out:
         tables = [from_arrow(_as_arrow(obj, left_out, source), source)]
     else:
         tables = [as_table(obj, source, gaps=True)]
     if len(missing):
-        tables = [
-            replace(table, values=np.where(np.isin(table.values, missing), np.nan, table.values)) for table in tables
-        ]
+        tables = [_with_gaps(table, missing) for table in tables]
     for table in tables:
         check_table(table, gaps=gaps)
     return tables
+
+
+def _of_rows(rows: Rows) -> Table:
+    """Rows that lie elsewhere, as a table."""
+    return Table(rows, columns=rows.columns, source=rows.source)
+
+
+def _with_gaps(table: Table, codes: Vector) -> Table:
+    """The table with a gap wherever a value stands for a missing one."""
+
+    def change(values: Matrix) -> Matrix:
+        return np.where(np.isin(values, codes), np.nan, values)
+
+    if isinstance(table.data, np.ndarray):
+        return replace(table, data=change(table.data))
+    return replace(table, data=Converted(table.data, table.columns, change))
 
 
 def _require_names(drop: Any) -> list[str]:
@@ -103,17 +92,21 @@ def _without(table: Table, drop: Sequence[str]) -> Table:
     """The table without some columns."""
     if not drop:
         return table
-    _require_columns(drop, table.names, table.source)
-    kept = [j for j, name in enumerate(table.names) if name not in drop]
-    values = np.ascontiguousarray(table.values[:, kept])
-    return replace(table, values=values, names=tuple(table.names[j] for j in kept))
+    _require_columns(drop, table.columns, table.source)
+    kept = [j for j, name in enumerate(table.columns) if name not in drop]
+    names = tuple(table.columns[j] for j in kept)
+    if isinstance(table.data, np.ndarray):
+        return replace(table, data=np.ascontiguousarray(table.data[:, kept]), columns=names)
+    return replace(table, data=Converted(table.data, names), columns=names)
 
 
-def _by_block(labelled: LabelledTable, source: str, drop: Sequence[str] = ()) -> list[Table]:
-    """The tables of a labelled one, one per block label, without its label columns."""
+def _by_block(labelled: Table, source: str, drop: Sequence[str] = ()) -> list[Table]:
+    """The tables of one with labels, one per block label, without its label columns."""
     whole = labelled.block or labelled.site
     if isinstance(labelled.data, np.ndarray):
         return [replace(_without(from_array(labelled.data, source), drop), site=labelled.site, block=whole)]
+    if isinstance(labelled.data, Rows):
+        return [replace(_without(_of_rows(labelled.data), drop), site=labelled.site, block=whole)]
     arrow = _as_arrow(labelled.data, drop, source)
     for what, name in (("id", labelled.id), ("block", labelled.block_column)):
         if name and name not in arrow.column_names:

@@ -2,7 +2,7 @@
 
 Whoever gets sums with and without the few rows beyond a limit knows the sums of these rows, and sums of few rows are
 those rows. So the limit is not part of a question. A site sets it, in scales of the declared frame, and keeps to it as
-long as it keeps its log: see `guards.one_trim`.
+long as it keeps its log: see `disclosure.one_trim`.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedrcd.data.federation import Federation
+from fedrcd.data.rows import Rows, count_rows, streamed
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.protocol.embedded import LocalBlock
 from fedrcd.protocol.outliers import columns_with_gross_errors, rows_within
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame, propose_frame
 
 
-def trim_block(block: LocalBlock, federation: Federation, limit: float) -> LocalBlock:
-    """The block without rows that have a value more than `limit` scales of the declared frame from its centre."""
-    kept = rows_within(block.rows, _frame_of(block.columns, federation), limit)
-    if not kept.any():
+def trimmed(table: Table, federation: Federation, limit: float) -> Table:
+    """The table without rows that have a value more than `limit` scales of the declared frame from its centre."""
+    kept = table.select(rows_within(_frame_of(table.columns, federation), limit))
+    if not count_rows(kept):
         raise DataError(
-            f"--trim {limit:g} leaves none of {len(kept)} complete rows of block {block.block!r}; are its columns in "
-            "the units of the federation file?"
+            f"--trim {limit:g} leaves none of {count_rows(table)} complete rows of block {table.block!r}; are its "
+            "columns in the units of the federation file?"
         )
-    return block if kept.all() else block.keep(kept)
+    return kept
 
 
 def trim_tag(columns: Sequence[str], federation: Federation, limit: float | None) -> str:
@@ -55,6 +56,7 @@ def _frame_of(columns: Sequence[str], federation: Federation) -> Frame:
     return Frame(np.array([one.centre for one in declared]), np.array([one.scale for one in declared]))
 
 
-def gross_errors(block: LocalBlock) -> list[str]:
+def gross_errors(rows: Rows) -> list[str]:
     """Names of columns in which a few values stand far apart from all others."""
-    return [block.columns[j] for j in columns_with_gross_errors(block.rows, propose_frame([block.rows]))]
+    frame = propose_frame([streamed(rows)], [count_rows(rows)])
+    return [rows.columns[j] for j in columns_with_gross_errors(rows, frame)]

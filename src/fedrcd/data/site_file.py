@@ -1,4 +1,4 @@
-"""One site's table as a living federation sees it: rows with their identifiers and blocks, whatever their number."""
+"""The table of one site of a federation, in a file: a `Table` per block, and rows that meet a condition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ import numpy as np
 from fedrcd.data.checks import check_values
 from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.read import read_arrow
-from fedrcd.data.table import from_arrow
+from fedrcd.data.table import Table, from_arrow
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.suggest import did_you_mean
-from fedrcd.typing import BoolMatrix, IntVector, Matrix
+from fedrcd.typing import BoolMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,61 +36,10 @@ RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class BlockRows:
-    """The rows a site has of one block, in the order of its table.
+def read_site(path: str | os.PathLike[str], federation: Federation, site: SiteEntry) -> list[Table]:
+    """The declared columns of a site's file, a table per declared block, in the order of the federation file.
 
-    Parameters
-    ----------
-    values : (n, columns) array
-        The site's columns in the order the federation lists them; NaN where a value is missing.
-    ids : (n,) tuple of str, optional
-        Which row it is; None where the table has no column for it.
-    """
-
-    values: Matrix = field(repr=False)
-    ids: tuple[str, ...] | None = field(repr=False)
-
-    def keep(self, kept: BoolMatrix) -> BlockRows:
-        """Some of the rows."""
-        ids = None if self.ids is None else tuple(one for one, stays in zip(self.ids, kept, strict=True) if stays)
-        return BlockRows(self.values[kept], ids)
-
-
-@dataclass(frozen=True, eq=False)
-class SiteRows:
-    """All blocks of a site, and the whole table for conditions on any of its columns."""
-
-    source: str
-    blocks: Mapping[str, BlockRows]
-    places: Mapping[str, IntVector] = field(repr=False)
-    """Rows of the table that make up each block."""
-    arrow: pa.Table = field(repr=False)
-
-    def require_ids(self) -> None:
-        """Raise unless rows can be told apart."""
-        if any(block.ids is None for block in self.blocks.values()):
-            raise DataError(
-                f"{self.source} has no column that identifies rows: erased rows could not be told from others later; "
-                "name it as id_column in the federation file, or erase whole blocks"
-            )
-
-    def matching(self, conditions: Sequence[str]) -> dict[str, set[str]]:
-        """Identifiers of the rows of every block that meet all conditions, each "column relation value"."""
-        self.require_ids()
-        chosen = np.ones(self.arrow.num_rows, dtype=bool)
-        for condition in conditions:
-            chosen &= _meeting(self.arrow, condition, self.source)
-        found = {}
-        for label, block in self.blocks.items():
-            assert block.ids is not None
-            mine = chosen[self.places[label]]
-            found[label] = {one for one, meets in zip(block.ids, mine, strict=True) if meets}
-        return found
-
-
-def read_site_rows(path: str | os.PathLike[str], federation: Federation, site: SiteEntry) -> SiteRows:
-    """The rows of a site in a file; unlike a first run, their number is not held against the federation file.
+    Rows of blocks that the federation does not name are left alone. A block may have no rows.
 
     Raises
     ------
@@ -99,25 +48,69 @@ def read_site_rows(path: str | os.PathLike[str], federation: Federation, site: S
     DataError
         When columns or identifiers are not what the federation says, or values cannot be used.
     """
-    return site_rows(read_arrow(path), federation, site, Path(path).name)
+    return site_tables(read_arrow(path), federation, site, Path(path).name)
 
 
-def site_rows(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> SiteRows:
-    """As `read_site_rows`, of an Arrow table."""
+def site_tables(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> list[Table]:
+    """As `read_site`, of an Arrow table."""
     labels = block_labels(arrow, federation, site, source)
     values = from_arrow(arrow.select(list(site.columns)), source).values
     ids = _ids(arrow, federation.id_column, source)
-    blocks, places = {}, {}
+    tables = []
     for label in site.blocks:
-        places[label] = np.flatnonzero(labels == label).astype(np.int64)
-        mine = None if ids is None else tuple(ids[k] for k in places[label].tolist())
+        places = np.flatnonzero(labels == label)
+        mine = None if ids is None else tuple(ids[k] for k in places.tolist())
         if mine is not None and len(set(mine)) < len(mine):
             times = max(Counter(mine).values())
             raise DataError(f"column {federation.id_column!r} of {source} names a row of block {label!r} {times} times")
-        blocks[label] = BlockRows(values[places[label]], mine)
-        if len(places[label]):
-            check_values(blocks[label].values, site.columns, f"block {label!r} of {source}", gaps=True)
-    return SiteRows(source, blocks, places, arrow)
+        own = values if len(places) == len(values) else values[places]
+        table = Table(own, site.name, label, columns=site.columns, source=source, ids=mine)
+        if len(places):
+            check_values(replace(table, source=f"block {label!r} of {source}"), gaps=True)
+        tables.append(table)
+    return tables
+
+
+def require_declared(tables: Sequence[Table], federation: Federation, gone: Mapping[str, int] | None = None) -> None:
+    """Raise unless every block has as many rows as the federation file says; `gone` were erased, by block."""
+    declared = {block.label: block.rows for block in federation.blocks}
+    for table in tables:
+        rows, erased = table.count or 0, (gone or {}).get(table.block, 0)
+        if rows not in (declared[table.block], declared[table.block] - erased):
+            raise DataError(
+                f"{table.source} has {rows} rows of block {table.block!r}; the federation says {declared[table.block]}"
+            )
+
+
+def require_identified(tables: Sequence[Table]) -> None:
+    """Raise unless rows can be told apart."""
+    for table in tables:
+        if not table.identified and table.count:
+            raise DataError(
+                f"{table.source} has no column that identifies rows: erased rows could not be told from others later; "
+                "name it as id_column in the federation file, or erase whole blocks"
+            )
+
+
+def rows_matching(
+    path: str | os.PathLike[str], federation: Federation, site: SiteEntry, conditions: Sequence[str]
+) -> dict[str, set[str]]:
+    """Identifiers of the rows of every block that meet all conditions, each "column relation value" on any column."""
+    return matching(read_arrow(path), federation, site, conditions, Path(path).name)
+
+
+def matching(
+    arrow: pa.Table, federation: Federation, site: SiteEntry, conditions: Sequence[str], source: str
+) -> dict[str, set[str]]:
+    """As `rows_matching`, of an Arrow table."""
+    labels = block_labels(arrow, federation, site, source)
+    ids = _ids(arrow, federation.id_column, source)
+    if ids is None:
+        require_identified(site_tables(arrow, federation, site, source))
+    chosen = np.ones(arrow.num_rows, dtype=bool)
+    for condition in conditions:
+        chosen &= _meeting(arrow, condition, source)
+    return {label: {(ids or [])[k] for k in np.flatnonzero(chosen & (labels == label))} for label in site.blocks}
 
 
 def block_labels(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> Any:

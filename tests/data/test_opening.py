@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 import fedrcd
-from fedrcd.data.labelled import LabelledTable, open_tables
-from fedrcd.data.table import as_table
+from fedrcd.data.opening import open_tables
+from fedrcd.data.table import Table, as_table
 from fedrcd.errors import ConfigError, DataError
 
 X = np.random.default_rng(0).exponential(size=(400, 3))
@@ -14,7 +14,7 @@ ARROW = pa.Table.from_pandas(FRAME)
 
 every_kind = pytest.mark.parametrize(
     "table",
-    [X, FRAME, ARROW, as_table(X, "the table"), LabelledTable(X, site="a"), LabelledTable(FRAME, site="a")],
+    [X, FRAME, ARROW, as_table(X, "the table"), Table(X, site="a"), Table(FRAME, site="a")],
     ids=["array", "frame", "arrow", "table", "labelled array", "labelled frame"],
 )
 
@@ -26,7 +26,7 @@ def opened(table, **settings):
 @every_kind
 def test_columns_are_left_out_by_name(table):
     left = opened(table, drop=["x1"])
-    assert left.names == ("x2", "x3")
+    assert left.columns == ("x2", "x3")
     assert left.values.flags.c_contiguous
     np.testing.assert_array_equal(left.values, X[:, 1:])
 
@@ -40,7 +40,7 @@ def test_a_column_that_is_not_there_cannot_be_left_out(table, name, hint):
 
 @every_kind
 def test_a_column_named_twice_is_left_out_once(table):
-    assert opened(table, drop=["x1", "x1"]).names == ("x2", "x3")
+    assert opened(table, drop=["x1", "x1"]).columns == ("x2", "x3")
 
 
 def test_discover_leaves_columns_of_an_array_out():
@@ -49,10 +49,10 @@ def test_discover_leaves_columns_of_an_array_out():
 
 def test_what_is_left_out_may_hold_anything():
     constant = np.column_stack([X, np.ones(len(X))])
-    assert opened(constant, drop=["x4"]).names == ("x1", "x2", "x3")
+    assert opened(constant, drop=["x4"]).columns == ("x1", "x2", "x3")
     mixed = FRAME.assign(note=[1, "one"] * 200)
-    assert opened(mixed, drop=["note"]).names == ("x1", "x2", "x3")
-    assert opened(LabelledTable(mixed, site="a"), drop=["note"]).names == ("x1", "x2", "x3")
+    assert opened(mixed, drop=["note"]).columns == ("x1", "x2", "x3")
+    assert opened(Table(mixed, site="a"), drop=["note"]).columns == ("x1", "x2", "x3")
 
 
 def test_a_bare_string_to_leave_out_is_answered_with_what_to_write():

@@ -1,0 +1,159 @@
+"""What a site needs of a table, wherever it lies: names of columns, identifiers, and chunks of numbers.
+
+A source of rows (a file larger than memory, a query, a cluster) is one class with the attributes of `Rows`. Nothing but
+`Table`, for what lies in memory, needs all rows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from fedrcd.typing import BoolMatrix, Matrix
+
+ROWS_PER_CHUNK = 65_536
+"""Rows of a table in memory that are handed out at a time; they are not copied."""
+
+
+class Chunk(NamedTuple):
+    """Some rows: values, shape (n, columns), NaN where one is missing, and identifiers, if there are any."""
+
+    values: Matrix
+    ids: Sequence[str] | None = None
+
+    def keep(self, kept: BoolMatrix) -> Chunk:
+        """Some of these rows."""
+        if kept.all():
+            return self
+        ids = None if self.ids is None else [one for one, stays in zip(self.ids, kept, strict=True) if stays]
+        return Chunk(self.values[kept], ids)
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Rows that can be read any number of times, in one order."""
+
+    @property
+    def source(self) -> str:
+        """What messages call them."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Name of each column."""
+        ...
+
+    @property
+    def identified(self) -> bool:
+        """Whether chunks have identifiers."""
+        ...
+
+    @property
+    def count(self) -> int | None:
+        """How many rows there are; None if that takes a pass."""
+        ...
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows, float64, in an order that stays."""
+        ...
+
+
+Keep = Callable[[Chunk], BoolMatrix]
+"""Which rows of a chunk stay, shape (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """Those rows of others that stay, judged chunk by chunk whenever they are read."""
+
+    rows: Rows = field(repr=False)
+    stays: Keep = field(repr=False)
+    count: int | None = None
+
+    @property
+    def source(self) -> str:
+        """That of all rows."""
+        return self.rows.source
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of all rows."""
+        return self.rows.columns
+
+    @property
+    def identified(self) -> bool:
+        """As of all rows."""
+        return self.rows.identified
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows that stay."""
+        return (chunk.keep(self.stays(chunk)) for chunk in self.rows.chunks())
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """Rows with some of their columns, and values changed on the way."""
+
+    rows: Rows = field(repr=False)
+    columns: tuple[str, ...]
+    change: Callable[[Matrix], Matrix] | None = field(repr=False, default=None)
+
+    @property
+    def source(self) -> str:
+        """That of the rows."""
+        return self.rows.source
+
+    @property
+    def identified(self) -> bool:
+        """As of the rows."""
+        return self.rows.identified
+
+    @property
+    def count(self) -> int | None:
+        """As of the rows."""
+        return self.rows.count
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The chosen columns."""
+        chosen = [self.rows.columns.index(name) for name in self.columns]
+        whole = chosen == list(range(len(self.rows.columns)))
+        for chunk in self.rows.chunks():
+            values = chunk.values if whole else chunk.values[:, chosen]
+            yield Chunk(values if self.change is None else self.change(values), chunk.ids)
+
+
+def streamed(rows: Rows) -> Callable[[], Iterator[Matrix]]:
+    """The values alone, as often as they are asked for."""
+    return lambda: (chunk.values for chunk in rows.chunks())
+
+
+def count_rows(rows: Rows) -> int:
+    """How many rows there are; takes a pass where the source does not know."""
+    return sum(len(chunk.values) for chunk in rows.chunks()) if rows.count is None else rows.count
+
+
+def is_complete(chunk: Chunk) -> BoolMatrix:
+    """Which rows lack no value."""
+    complete: BoolMatrix = np.logical_not(np.isnan(chunk.values).any(axis=1))
+    return complete
+
+
+def pieces(chunks: Iterator[Chunk], size: int) -> Iterator[Matrix]:
+    """The values of chunks cut anew, `size` rows each but the last: what is summed must not depend on the source."""
+    held: list[Matrix] = []
+    rows = 0
+    for values, _ in chunks:
+        start = 0
+        while rows + len(values) - start >= size:
+            end = start + size - rows
+            held.append(values[start:end])
+            yield held[0] if len(held) == 1 else np.concatenate(held)
+            held, rows, start = [], 0, end
+        if start < len(values):
+            held.append(values[start:])
+            rows += len(values) - start
+    if held:
+        yield held[0] if len(held) == 1 else np.concatenate(held)

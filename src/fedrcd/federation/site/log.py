@@ -1,0 +1,100 @@
+"""A site's own record of every question it was asked: what left, when, how large, by which door.
+
+Only ever appended, each entry with the digest of the one before it, so that an entry that was changed or taken out shows.
+It is on the disk before the answer leaves. It never leaves the site; the rules of disclosure that look back (the budget,
+one frame, maps that grow by one) are judged by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+from fedrcd.errors import FileError
+
+START = "0" * 64
+"""What the first entry follows."""
+
+ANSWERED = "answered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What happened to one question for one block of rows.
+
+    `digest` identifies the question, `version` the rows as they were; `frame` and `basis` are digests of the frame and
+    of the moments behind a residual map, `sources` the variables regressed on, if any. `outcome` is "answered", or the
+    code of a refusal, with `detail` for people at the site. `clips` says whether values were clipped on a grid, where
+    the question leaves a choice; `groups` is the number of groups that rows were split into, if they were, and `split`
+    tells one way to split from another. `trim` is empty, or tells how rows far out were left out. `answer` is the
+    digest of what left.
+    """
+
+    time: str
+    run: str
+    round: int
+    federation: str
+    digest: str
+    question: str
+    outcome: str
+    block: str = ""
+    numbers: int = 0
+    rows: int = 0
+    variables: int = 0
+    version: str = ""
+    frame: str = ""
+    clips: bool | None = None
+    basis: str = ""
+    sources: tuple[int, ...] | None = None
+    groups: int = 0
+    split: str = ""
+    trim: str = ""
+    answer: str = ""
+    detail: str = ""
+
+
+class Line(NamedTuple):
+    """An entry as it is kept: a line of JSON, and its digest."""
+
+    text: str
+    hash: str
+
+
+def chained(entries: Iterable[Entry], before: str) -> Iterator[Line]:
+    """Entries as lines that follow each other."""
+    for entry in entries:
+        content = {key: value for key, value in asdict(entry).items() if value not in ("", None)}
+        text = json.dumps({"before": before, **content}, separators=(",", ":"), ensure_ascii=True)
+        before = _digest(text)
+        yield Line(text, before)
+
+
+def parsed(lines: Iterable[str], where: str) -> list[Entry]:
+    """The entries of all lines, in order; `FileError` if one was changed or taken out."""
+    entries, before = [], START
+    for number, text in enumerate(lines, 1):
+        entries.append(_parsed(text, before, f"{where}, line {number}"))
+        before = _digest(text)
+    return entries
+
+
+def _digest(line: str) -> str:
+    return hashlib.sha256(line.encode()).hexdigest()
+
+
+def _parsed(line: str, before: str, where: str) -> Entry:
+    try:
+        content: dict[str, Any] = json.loads(line)
+        follows = content.pop("before")
+        known = {field.name for field in fields(Entry)}
+        if content.get("sources") is not None:
+            content["sources"] = tuple(content["sources"])
+        entry = Entry(**{key: value for key, value in content.items() if key in known})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise FileError(f"{where}: not a line of a site's log") from None
+    if follows != before:
+        raise FileError(f"{where}: the line before it was changed or taken out; keep the file and ask who did it")
+    return entry

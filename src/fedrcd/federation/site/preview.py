@@ -1,0 +1,152 @@
+"""What a method would make a site release, found out by running it on the site's own rows; nothing leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from fedrcd.data.federation import Federation
+from fedrcd.data.rows import count_rows, streamed
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError, FedrcdError
+from fedrcd.federation.choosing import choose_method
+from fedrcd.federation.messages import cohort_layout
+from fedrcd.federation.refusals import Refused
+from fedrcd.federation.site.release import Door, Occasion
+from fedrcd.methods.bootstrap import ask_groups, one_round
+from fedrcd.methods.checks import ask_residuals
+from fedrcd.methods.registry import build, find
+from fedrcd.protocol.combine import combine
+from fedrcd.protocol.driver import run
+from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
+from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.site import LocalSite
+from fedrcd.protocol.transport import Setting, Traffic
+from fedrcd.statistics.frame import Frame, propose_frame
+from fedrcd.statistics.grid import ARITHMETIC
+
+DRY_RUN = "dry run"
+"""The run that a preview is to the rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One question, in words, how many numbers its answer has, and why the site refuses it, if it does."""
+
+    question: str
+    numbers: int
+    refusal: str = ""
+
+
+class Preview(NamedTuple):
+    """What a method would ask of a site."""
+
+    method: str
+    releases: list[Release]
+    whole: bool
+    """Whether that is all."""
+    instead: str = ""
+    """The method that a run goes on with after the refusal, if that was left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """A transport over one site's blocks that notes what it is asked, and what the site's door says to it.
+
+    After the first refusal nothing is judged, for a run would stop there.
+    """
+
+    door: Door
+    tables: Sequence[Table]
+    setting: Setting
+    releases: list[Release] = field(default_factory=list)
+    refusals: list[Refused] = field(default_factory=list)
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def pool(self, question: Question[S]) -> S:
+        """The sum of the site's own answers."""
+        refusal, answers = "", []
+        if not self.refusals:
+            try:
+                occasion = Occasion(DRY_RUN, len(self.releases) + 1, "", self.setting.layout)
+                [released] = self.door.release([question], self.tables, occasion)
+                answers = [sums for _, sums in released.blocks if sums is not None]
+            except Refused as refused:
+                self.refusals.append(refused)
+                refusal = str(refused)
+        if self.refusals:
+            answers = [sums for sums in map(self._unjudged(question), self.tables) if sums is not None]
+        self.releases.append(Release(question.describe(), sum(sums.entries for sums in answers), refusal))
+        if not answers:
+            raise FedrcdError("this site has nothing to say to the question")
+        return combine(answers)
+
+    def _unjudged(self, question: Question[Any]) -> Any:
+        """What a block would answer if nothing were refused."""
+        layout = self.setting.layout
+
+        def answer(table: Table) -> Any:
+            site = LocalSite(self.door.site, self.door.present(table), table.block, grouping=Grouping(b"dry run", 0))
+            if question.each.share(layout, 0 if layout is None else site.place_in(layout)) is None:
+                return None
+            return site.answer(question, layout)
+
+        return answer
+
+
+def preview(door: Door, tables: Sequence[Table], method: str, *, groups: int = 0, check: bool = False) -> Preview:
+    """What a method would ask this site, and what the site would refuse of it.
+
+    A site that lacks columns cannot run a method to its end alone: then the list stops where it would need others.
+
+    Parameters
+    ----------
+    door : Door
+        Of this site; nothing is written to its store.
+    tables : sequence of Table
+        The rows of this site.
+    method : str
+        The name of a method, or "auto".
+    groups : int
+        Ask for sums of so many groups of rows.
+    check : bool
+        Ask for residuals at the end.
+    """
+    if groups and groups < LEAST_GROUPS:
+        raise ConfigError(f"groups must be at least {LEAST_GROUPS}, got {groups}")
+    federation, quiet = door.federation, replace(door, dry_run=[], approve=False)
+    name = choose_method(federation, method, groups=groups or 1, trusted=door.trusts).method
+    variables = federation.variables
+    frame = federation.declared_frame() or _own_frame([quiet.present(table) for table in tables], federation)
+    setting = Setting(variables, frame, cohort_layout(federation, [door.site]), grid=ARITHMETIC["exact"])
+    dry_run = DryRun(quiet, tables, setting)
+    whole = _converse(dry_run, name, groups, check=check)
+    codes = [refused.code for refused in dry_run.refusals]
+    other = choose_method(federation, method, groups=groups or 1, refused=codes, trusted=door.trusts).method
+    return Preview(name, dry_run.releases, whole, other if other != name else "")
+
+
+def _own_frame(tables: Sequence[Table], federation: Federation) -> Frame:
+    """A frame from the rows here, where none is declared and they have all variables."""
+    variables = federation.variables
+    if not all(set(table.columns) == set(variables) for table in tables):
+        return Frame.identity(len(variables))
+    held = [[variables.index(column) for column in table.columns] for table in tables]
+    return propose_frame([streamed(table) for table in tables], [count_rows(table) for table in tables], held)
+
+
+def _converse(dry_run: DryRun, method: str, groups: int, *, check: bool) -> bool:
+    """Whether a method comes to its end with one site alone."""
+    setting = dry_run.setting
+    parts = one_round(find(method), {}) if groups else build(method)
+    try:
+        if groups:
+            estimate = ask_groups(parts, setting, dry_run, groups).estimate
+        else:
+            estimate = run(parts.rounds(setting), dry_run)
+        if check:
+            run(ask_residuals(setting, estimate.marginals, estimate.order), dry_run)
+    except FedrcdError:
+        return False
+    return True

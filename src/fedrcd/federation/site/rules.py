@@ -1,0 +1,126 @@
+"""The numbers in the rules of disclosure, and the case that the rules are applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from fedrcd.data.rows import Rows, count_rows
+from fedrcd.errors import ConfigError
+from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.protocol.questions import TENSOR, Question
+from fedrcd.statistics.frame import Frame
+
+STRICTER_BELOW = frozenset({"share", "checks"})
+"""Numbers that are stricter the smaller they are."""
+
+FREE = frozenset({"days"})
+"""Numbers that make a rule neither stricter nor weaker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The numbers in the rules, the same at every door of a site; a site may only make them stricter."""
+
+    rows: int = 100
+    rows_per_variable: int = 10
+    rows_per_tensor: float = 2.0
+    """Rows, in multiples of what the full tensor determines."""
+    levels: int = 5
+    cell: int = 11
+    share: float = 0.5
+    """Of the rows, that all released numbers may determine."""
+    checks: int = 3
+    """Different questions for powers of residuals that may be answered about the same rows."""
+    batch: int = 0
+    """Rows by which a contribution must differ from every earlier one; at least what its sums determine."""
+    days: int = 30
+    """After so many days an erasure is carried out whatever the batch."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if getattr(self, one.name) < 0:
+                raise ConfigError(f"{one.name} must be at least 0, got {getattr(self, one.name)}")
+
+    def require_strict(self) -> None:
+        """Raise if a number is weaker than the default."""
+        for one in fields(self):
+            least, given = one.default, getattr(self, one.name)
+            stricter = given <= least if one.name in STRICTER_BELOW else given >= least
+            if not stricter and one.name not in FREE:
+                raise ConfigError(f"the rule {one.name!r} may only be made stricter than {least}, got {given}")
+
+    def needed_rows(self, p: int) -> int:
+        """Complete rows that a block of p columns needs to be summed at all."""
+        return max(self.rows, self.rows_per_variable * p)
+
+    def needed_tensor_rows(self, p: int) -> int:
+        """Rows that a block needs before the full tensor of p columns leaves."""
+        return int(np.ceil(self.rows_per_tensor * (comb(p + 4, 4) - 1) / p))
+
+    def needed_batch(self, p: int, families: Sequence[str]) -> int:
+        """Rows by which two contributions of some families of sums must differ.
+
+        Whoever sees both knows the sums of the rows between, and sums of few rows are those rows: pair sums of order 4
+        determine up to 3 p + 1 of them, a full tensor (C(p + 4, 4) - 1) / p.
+        """
+        least = self.rows_per_variable * p
+        return max(self.batch, least, self.needed_tensor_rows(p) if TENSOR in families else 0)
+
+    def budget(self, rows: int, p: int) -> int:
+        """Numbers that may ever be released about a block."""
+        return int(self.share * rows * p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question put to one block: everything that the rules look at.
+
+    `rows` are the complete rows of `block`; `frame` is the declared one, if it is declared; `history` is what the site
+    logged about this federation. `version` tags the rows as they are; `split` gives the rows of each of some number of
+    groups, and `split_tag` tells one way to split from another. `trim` is empty, or tells how rows far out were left
+    out. `trusted` says whether the site trusts its coordinator with what it asks.
+    """
+
+    question: Question[Any]
+    run: str
+    variables: tuple[str, ...]
+    frame: Frame | None
+    rows: Rows
+    history: Sequence[Entry]
+    rules: Rules
+    block: str = ""
+    version: str = ""
+    split: Callable[[int], Sequence[Rows]] | None = None
+    split_tag: str = ""
+    trim: str = ""
+    trusted: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the block."""
+        return self.rows.columns
+
+    @property
+    def p(self) -> int:
+        """How many they are."""
+        return len(self.columns)
+
+    @property
+    def count(self) -> int:
+        """Complete rows of the block."""
+        return count_rows(self.rows)
+
+    @property
+    def answered(self) -> list[Entry]:
+        """What left before."""
+        return [entry for entry in self.history if entry.outcome == ANSWERED]
+
+    @property
+    def answered_for_block(self) -> list[Entry]:
+        """What left before about this block."""
+        return [entry for entry in self.answered if entry.block == self.block]

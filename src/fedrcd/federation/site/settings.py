@@ -1,0 +1,76 @@
+"""What the processes of a site need to know; `fedrcd site serve` writes it, every process reads it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.federation.site.rules import Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSettings:
+    """The settings of one site.
+
+    Parameters
+    ----------
+    name : str
+        The site's name in the federation file.
+    federation, data : str
+        Paths of the federation file and of the site's table.
+    state : str
+        Folder of the site's store.
+    approve : bool
+        Whether every answer waits for a person.
+    trust_coordinator : bool
+        Whether questions that depend on moments of the coordinator's choice are answered: methods of several rounds.
+    deadline : float
+        Seconds after which a question is given up.
+    rules : Rules
+        The rules of disclosure.
+    group_secret : str
+        Path of a secret by which rows are split into groups, for sites that hold columns of the same rows: they must
+        have the same. Others use one of their own.
+    trim : float, optional
+        Leave out rows with a value more than this many scales of the declared frame from its centre.
+    """
+
+    name: str
+    federation: str
+    data: str
+    state: str
+    approve: bool = False
+    trust_coordinator: bool = False
+    deadline: float = 300.0
+    rules: Rules = field(default_factory=Rules)
+    group_secret: str = ""
+    trim: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.trim is not None and not 0 < self.trim < math.inf:
+            raise ConfigError(f"trim must be a number above 0, got {self.trim!r}")
+        if not self.deadline > 0:
+            raise ConfigError(f"deadline must be above 0 seconds, got {self.deadline!r}")
+        self.rules.require_strict()
+
+    def write(self, path: Path) -> None:
+        """Write them to a file that only the owner can read."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(self), indent=1) + "\n")
+        except OSError as problem:
+            raise FileError(f"cannot write {path}: {problem.strerror}") from None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> SiteSettings:
+        """The settings in a file."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls(**{**content, "rules": Rules(**content["rules"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            raise FileError(f"cannot read the settings of a site in {path}; run `fedrcd site serve` again") from None

@@ -1,0 +1,116 @@
+"""What all statistics that may leave a site have in common: they are sums over rows, and answer for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from fedrcd.errors import StatisticError
+from fedrcd.typing import Vector
+
+if TYPE_CHECKING:
+    from fedrcd.statistics.exact_sums import Clipped
+    from fedrcd.statistics.grid import Grid
+
+
+class Sums(Protocol):
+    """A statistic that may leave a site: a sum over rows."""
+
+    @property
+    def kind(self) -> str:
+        """Which statistic it is."""
+        ...
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it takes."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """How many numbers about rows it tells; an exact one is a single number, however many it takes."""
+        ...
+
+    @property
+    def planes(self) -> tuple[Any, ...]:
+        """What holds the numbers: ordinary sums, two of them where whole numbers are split in halves."""
+        ...
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid on which the sums are exact; None where they are float64."""
+        ...
+
+    @property
+    def clipped(self) -> Clipped | None:
+        """Values that exact sums had to clip; None where sums are float64."""
+        ...
+
+    def __add__(self, other: Self) -> Self: ...
+    def __sub__(self, part: Self) -> Self: ...
+
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Raise `StatisticError` if these cannot be added; `names` label variables in the message."""
+        ...
+
+    def floats(self) -> Any:
+        """The sums as methods read them, in float64."""
+        ...
+
+    def coarse(self) -> Self:
+        """These sums as they may leave a site."""
+        ...
+
+    def without_clipped(self) -> Self:
+        """These sums without the coarse count of clipped values, which is no sum."""
+        ...
+
+    def arranged(self, change: Callable[[Any], Any]) -> Any:
+        """The same numbers in another arrangement, that of `change` of ordinary sums."""
+        ...
+
+
+class FloatSums:
+    """The answers of ordinary sums in float64; a statistic inherits them and changes those that are not its own."""
+
+    __slots__ = ()
+
+    @property
+    def entries(self: Sums) -> int:
+        """How many numbers about rows these tell."""
+        return int(self.numbers)
+
+    @property
+    def grid(self) -> Grid | None:
+        """None: the sums are float64."""
+        return None
+
+    @property
+    def clipped(self) -> Clipped | None:
+        """None: nothing is clipped."""
+        return None
+
+    @property
+    def planes(self) -> tuple[Self, ...]:
+        """What holds the numbers: these sums."""
+        return (self,)
+
+    def floats(self) -> Self:
+        """These sums."""
+        return self
+
+    def coarse(self) -> Self:
+        """These sums."""
+        return self
+
+    def without_clipped(self) -> Self:
+        """These sums."""
+        return self
+
+    def arranged(self, change: Callable[[Any], Any]) -> Any:
+        """The sums that `change` makes of these."""
+        return change(self)
+
+    def flat(self, total: Any) -> Vector:  # noqa: ARG002 - the signature of those that can
+        """Counts and sums as one vector, in the shapes of `total`, for statistics that can be weighted by groups."""
+        raise StatisticError(f"{type(self).__name__} cannot be weighted by groups")
