@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer demo demo-federation test check test-reference test-slow test-pythons docs docs-serve figures fmt verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer demo demo-federation test check test-reference test-slow test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -116,6 +116,9 @@ figures: setup browser ## photograph the report for the README
 
 fmt: setup ## format the code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix --quiet .
+
+golden: setup ## record the runs that must not change to the bit anew, ten minutes; writes tests/golden/runs.json
+	@.venv/bin/python -m tests.golden.record --out tests/golden/runs.json
 
 verify: setup-reference ## the large counts behind the tests; writes docs/verification.md
 	@.venv-reference/bin/python -m tests.verification
