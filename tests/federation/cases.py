@@ -5,18 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.federation.site.disclosure import (
-    check_question,
-)
+from fedrcd.data.table import Table
 from fedrcd.federation.refusals import Refused
-from fedrcd.federation.site.rules import Case, Rules
+from fedrcd.federation.site.disclosure import check_question
 from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.rules import Case, Rules
 from fedrcd.methods.deflations.entropies import standardised_residuals
-from fedrcd.protocol.questions import (
-    Basis,
-    EntropyQuestion,
-    PairQuestion,
-)
+from fedrcd.protocol.questions import Basis, EntropyQuestion, PairQuestion
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
@@ -31,16 +26,21 @@ MOMENTS = Gaussian(X.mean(axis=0), np.cov(X.T, ddof=0))
 EXACT = ARITHMETIC["exact"]
 
 
-def case(question, rows=X, history=(), frame=FRAME, run="r.0", columns=NAMES, **more):
+def table(rows, columns=NAMES):
+    return Table(rows, columns=columns, source="rows")
+
+
+def case(question, rows=X, history=(), frame=FRAME, run="r.0", trusted=True, **more):
+    """A question put to rows; its coordinator is trusted unless a test is about that."""
     return Case(
         question=question,
         run=run,
         variables=NAMES,
         frame=frame,
-        columns=columns,
-        rows=rows,
+        rows=table(rows),
         history=history,
         rules=Rules(),
+        trusted=trusted,
         **more,
     )
 

@@ -34,7 +34,11 @@ def secrets_of(folder: Path, site: str = "a") -> list[bytes]:
 
 def found_in_files(folder: Path, wanted: list[bytes]) -> list[str]:
     """Files that hold any of some bytes."""
-    return [path.name for path in folder.iterdir() if any(one in path.read_bytes() for one in wanted)]
+    return [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and any(one in path.read_bytes() for one in wanted)
+    ]
 
 
 def problems_after(report: dict[str, Any], final_state: str, old: list[bytes]) -> list[str]:

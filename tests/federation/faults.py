@@ -21,7 +21,7 @@ from pathlib import Path
 from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.ledger.ledger import Ledger
-from tests.federation.living import SECRET, TODAY, configured, federation_of, frame_of, rows_of, sample
+from tests.federation.living import SECRET, TODAY, configured, federation_of, frame_of, lenient, rows_of, sample
 
 MODES = {"kill": 1, "tear": 7, "full": 7}
 """How often each fault is tried: at every write point, or at every so many."""
@@ -93,23 +93,23 @@ def prepare(folder: Path) -> None:
     """A federation of two sites that both contributed once."""
     with Ledger.create(folder / "ledger.db", CONFIGURATION, secret=SECRET) as ledger:
         for site, table in TABLES.items():
-            with membership(FEDERATION, site, CONFIGURATION, folder / f"{site}.db", batch=0, rows=0) as member:
+            with membership(FEDERATION, site, CONFIGURATION, folder / site, lenient()) as member:
                 send(member, rows_of(table, FEDERATION, site), ledger, day=TODAY)
 
 
 def scenario(folder: Path, acknowledge: Callable[[str], None]) -> None:
     """A row is erased, a site leaves, a result is listed; begins where an earlier run was stopped."""
     with Ledger.open(folder / "ledger.db") as ledger:
-        with membership(FEDERATION, "a", CONFIGURATION, folder / "a.db", batch=0, rows=0) as member:
+        with membership(FEDERATION, "a", CONFIGURATION, folder / "a", lenient()) as member:
             rows = rows_of(TABLES["a"], FEDERATION, "a")
-            if member.store.mark("block-a", ERASED) in member.store.struck("block-a"):
+            if member.store.marker.of_id("block-a", ERASED) in member.store.struck("block-a"):
                 deliveries = send(member, rows, ledger, day=TODAY)
             else:
                 _, deliveries = erase(member, rows, ledger, ids=[ERASED], day=TODAY, now=True)
             for one in deliveries:
                 if one.receipt:
                     acknowledge(one.receipt.entry.hash)
-        with membership(FEDERATION, "b", CONFIGURATION, folder / "b.db", batch=0, rows=0) as member:
+        with membership(FEDERATION, "b", CONFIGURATION, folder / "b", lenient()) as member:
             if not member.store.is_withdrawn("block-b"):
                 for receipt in withdraw(member, ["block-b"], ledger, day=TODAY):
                     acknowledge(receipt.entry.hash)

@@ -9,18 +9,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from fedrcd.data.table import Table
 
 from fedrcd.api.membership import erase, send, withdraw
 from fedrcd.api.stored import discover_stored
 from fedrcd.data.table import Table
-from fedrcd.federation.site.erasure import Member
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
+from fedrcd.federation.site.erasure import Member
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import in_process
-from tests.federation.living import TODAY, configured, federation_of, frame_of, living, rows_by_parquet, rows_of, sample
+from tests.federation.living import (
+    TODAY,
+    configured,
+    federation_of,
+    frame_of,
+    lenient,
+    living,
+    rows_by_parquet,
+    rows_of,
+    sample,
+)
 
 SITES = ("a", "b", "c", "d", "e")
 P = 8
@@ -58,7 +67,7 @@ class Life:
     members: dict[str, Member]
     pools: dict[str, pd.DataFrame]
     rng: np.random.Generator
-    read: Callable[[pd.DataFrame, str], SiteRows]
+    read: Callable[[pd.DataFrame, str], list[Table]]
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     erased: dict[str, set[str]] = field(default_factory=dict)
     fresh_rows: dict[str, int] = field(default_factory=dict)
@@ -121,6 +130,11 @@ class Life:
         getattr(self, str(act))(str(self.rng.choice(present)))
 
 
+def threaded(member: Member, threads: int) -> Member:
+    """The same member, summing in so many threads."""
+    return replace(member, door=replace(member.door, threads=threads))
+
+
 def live(folder: Path, seed: int, steps: int = 12) -> Ending:
     """One random history, and what it is compared with."""
     rng = np.random.default_rng([6, seed])
@@ -130,15 +144,15 @@ def live(folder: Path, seed: int, steps: int = 12) -> Ending:
     X = KINDS[kind](sample(P, 150 * len(SITES), seed, noise="gamma"))
     pools = {site: frame_of(X[150 * k : 150 * (k + 1)]) for k, site in enumerate(SITES)}
 
-    def read(table: pd.DataFrame, site: str) -> SiteRows:
+    def read(table: pd.DataFrame, site: str) -> list[Table]:
         return (
             rows_by_parquet(table, federation, site, folder) if kind == "Parquet" else rows_of(table, federation, site)
         )
 
     lived = folder / "lived"
     lived.mkdir()
-    with living(lived, federation, configuration, SITES, batch=0, rows=FEWEST) as (ledger, members):
-        members = {site: replace(member, threads=1 + seed % 2) for site, member in members.items()}
+    with living(lived, federation, configuration, SITES, lenient(rows=FEWEST)) as (ledger, members):
+        members = {site: threaded(member, 1 + seed % 2) for site, member in members.items()}
         life = Life(ledger, members, pools, rng, read)
         for _ in range(steps):
             life.step()
@@ -158,10 +172,10 @@ def _compared(folder, federation, configuration, remaining, rng, seed, digest, e
     fresh.mkdir()
     sites = [str(site) for site in rng.permutation(list(remaining))]
     tables = {site: remaining[site].sample(frac=1.0, random_state=seed) for site in sites}
-    with living(fresh, federation, configuration, sites, batch=0, rows=FEWEST) as (ledger, members):
+    with living(fresh, federation, configuration, sites, lenient(rows=FEWEST)) as (ledger, members):
         for site in sites:
             table = tables[site].astype(dict.fromkeys(federation.variables, np.float64))
-            send(replace(members[site], threads=2 - seed % 2), rows_of(table, federation, site), ledger, day=TODAY)
+            send(threaded(members[site], 2 - seed % 2), rows_of(table, federation, site), ledger, day=TODAY)
         again = [discover_stored(ledger, method) for method in METHODS]
         state = ledger.state_id
     blocks = [

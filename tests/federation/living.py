@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from fedrcd.data.site_file import read_site, site_tables
 from pyarrow import parquet
 
 from fedrcd.api.membership import membership, send
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.data.simulate import random_model
-from fedrcd.federation.contribution import contribute
-from fedrcd.federation.site.erasure import Member
+from fedrcd.data.site_file import matching, read_site, site_tables
+from fedrcd.data.table import Table
 from fedrcd.federation.ledger.configuration import Configuration, configure
 from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.site.contributing import contribute
+from fedrcd.federation.site.erasure import Member
+from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.store import Store
+from fedrcd.federation.surroundings import Surroundings
 from fedrcd.statistics.grid import ARITHMETIC
 
 TODAY = date(2026, 3, 1)
 SECRET = bytes(range(32))
 """Of ledgers whose digests are compared."""
+
+
+IN_MEMORY = Surroundings(connect=lambda _, **options: sqlite3.connect(":memory:", **options))
+"""Stores whose content is never on the disk, for contributions that nobody remembers."""
+
+
+def lenient(**numbers: float) -> Rules:
+    """Rules that let everything pass but what is said here."""
+    free = {"rows": 0, "rows_per_variable": 0, "rows_per_tensor": 0.0, "cell": 0, "share": 1e9, "batch": 0}
+    return Rules(**{**free, **numbers})
 
 
 def names(p):
@@ -58,33 +76,44 @@ def frame_of(X, *, first=0, columns=None) -> pd.DataFrame:
     return table
 
 
-def rows_of(table: pd.DataFrame, federation: Federation, site: str) -> SiteRows:
-    entry = next(one for one in federation.sites if one.name == site)
-    return site_rows(pa.Table.from_pandas(table, preserve_index=False), federation, entry, f"table of {site}")
+def rows_of(table: pd.DataFrame, federation: Federation, site: str) -> list[Table]:
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    return site_tables(arrow, federation, federation.site(site), f"table of {site}")
 
 
-def rows_by_parquet(table: pd.DataFrame, federation: Federation, site: str, folder: Path) -> SiteRows:
+def rows_where(table: pd.DataFrame, federation: Federation, site: str, *conditions: str) -> dict[str, set[str]]:
+    """Identifiers of the rows that meet all conditions, by block."""
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    return matching(arrow, federation, federation.site(site), conditions, f"table of {site}")
+
+
+def rows_by_parquet(table: pd.DataFrame, federation: Federation, site: str, folder: Path) -> list[Table]:
     """The same rows by way of a Parquet file."""
-    entry = next(one for one in federation.sites if one.name == site)
     parquet.write_table(pa.Table.from_pandas(table, preserve_index=False), folder / f"{site}.parquet")
-    return read_site_rows(folder / f"{site}.parquet", federation, entry)
+    return read_site(folder / f"{site}.parquet", federation, federation.site(site))
 
 
 def contribution(configuration, federation, site, X, *, version=1, purpose="rows", block=None, threads=1):
-    return contribute(
-        configuration, federation, site, block or f"block-{site}", X, version=version, purpose=purpose, threads=threads
-    )
+    """What a site with lenient rules and no past would send, in the frame of a configuration."""
+    frame = configuration.frame
+    declared = zip(configuration.variables, frame.centre.tolist(), frame.scale.tolist(), strict=True)
+    federation = replace(federation, frame={name: VariableFrame(*one) for name, *one in declared})
+    label = block or f"block-{site}"
+    table = Table(X, site, label, columns=federation.site(site).columns, source=f"table of {site}")
+    with tempfile.TemporaryDirectory() as folder, Store(folder, site, IN_MEMORY) as store:
+        door = Door(site=site, federation=federation, store=store, rules=lenient(), threads=threads)
+        return contribute(door, configuration, table, version=version, purpose=purpose)
 
 
 @contextmanager
 def living(
-    folder: Path, federation: Federation, configuration: Configuration, sites: Sequence[str], **policy: int
+    folder: Path, federation: Federation, configuration: Configuration, sites: Sequence[str], rules: Rules | None = None
 ) -> Iterator[tuple[Ledger, dict[str, Member]]]:
-    """A ledger and the logs of sites, all open."""
+    """A ledger and the stores of sites, all open."""
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.create(folder / "ledger.db", configuration, secret=SECRET))
         members = {
-            site: stack.enter_context(membership(federation, site, configuration, folder / f"{site}.db", **policy))
+            site: stack.enter_context(membership(federation, site, configuration, folder / site, rules))
             for site in sites
         }
         yield ledger, members
@@ -92,6 +121,6 @@ def living(
 
 def join(ledger, member, table):
     """Send a site's table; every block must go."""
-    deliveries = send(member, rows_of(table, member.federation, member.site), ledger, day=TODAY)
+    deliveries = send(member, rows_of(table, member.door.federation, member.site), ledger, day=TODAY)
     assert all(one.receipt for one in deliveries)
     return deliveries

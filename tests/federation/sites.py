@@ -43,9 +43,9 @@ class OnDisk:
         return self.folder / "state" / name
 
     def settings(self, name, **changes):
-        return SiteSettings(
-            name=name, federation=str(self.file), data=str(self.data(name)), state=str(self.state(name)), **changes
-        )
+        """Of a site that trusts its coordinator, unless something else is said: most tests are about other things."""
+        files = {"federation": str(self.file), "data": str(self.data(name)), "state": str(self.state(name))}
+        return SiteSettings(name=name, **{**files, "trust_coordinator": True, **changes})
 
     def service(self, name, **changes):
         return SiteService(self.settings(name, **changes))
@@ -70,14 +70,26 @@ class OnDisk:
 
     def secrets(self):
         """What the sites split their rows by, if they share none; only a test has them all."""
-        return {site.name: (self.state(site.name) / "secret").read_bytes() for site in self.federation.sites}
+        return {site.name: secret_of(self.service(site.name)) for site in self.federation.sites}
 
     def in_process_rows(self, name):
-        return np.concatenate([block.rows for block in open_blocks(self.federation, name, self.data(name))])
+        return np.concatenate([table.values for table in declared_tables(self.federation, name, self.data(name))])
 
     @property
     def digest(self):
         return federation_digest(self.federation)
+
+
+def logged(service):
+    """The entries of a site's log."""
+    with service.store() as store:
+        return store.entries()
+
+
+def secret_of(service):
+    """What a site tags and splits its rows by."""
+    with service.store() as store:
+        return store.secret
 
 
 def frame_of(X, variables):

@@ -52,7 +52,7 @@ def test_on_the_unprotected_path_the_difference_is_the_erased_row(federation):
     assert (np.abs(found - X[123]) <= grid).all()
 
 
-def test_under_the_default_policy_there_is_no_difference_of_one_row(federation):
+def test_under_the_default_rules_there_is_no_difference_of_one_row(federation):
     ledger, member = federation
     states = [ledger.pooled()["pairs/4"]]
     erase(member, table(), ledger, ids=["r123"], day=TODAY)

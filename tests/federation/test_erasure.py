@@ -1,14 +1,17 @@
 """What a site does when rows are to be erased: when it sends, what it waits for, what it refuses."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 import pytest
 
 from fedrcd.api.membership import erase, send, withdraw
+from fedrcd.data.federation import VariableFrame
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.federation.site.store import ContributionLog
-from fedrcd.federation.policy import Policy, default_policy
+from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.store import Store
 from tests.federation.crashes import found_in_files
 from tests.federation.living import (
     TODAY,
@@ -17,8 +20,10 @@ from tests.federation.living import (
     federation_of,
     frame_of,
     join,
+    lenient,
     living,
     rows_of,
+    rows_where,
     sample,
 )
 
@@ -31,7 +36,7 @@ BLOCK = "block-a"
 
 @pytest.fixture
 def site(tmp_path):
-    """A site that joined, under the default policy."""
+    """A site that joined, under the default rules."""
     with living(tmp_path, FEDERATION, CONFIGURATION, ("a", "b")) as (ledger, members):
         join(ledger, members["a"], TABLE)
         yield ledger, members["a"]
@@ -39,6 +44,10 @@ def site(tmp_path):
 
 def rows(table=TABLE):
     return rows_of(table, FEDERATION, "a")
+
+
+def where(table, *conditions):
+    return rows_where(table, FEDERATION, "a", *conditions)
 
 
 def ids(*numbers):
@@ -64,7 +73,7 @@ def test_a_batch_leaves_at_once_and_takes_what_waited_with_it(site):
     ledger, member = site
     erase(member, rows(), ledger, ids=ids(7), day=TODAY)
     _, (delivery,) = erase(member, rows(), ledger, ids=ids(*range(100, 129)), day=TODAY)
-    assert delivery.outcome.changed == 30 == member.policy.batch
+    assert delivery.outcome.changed == 30 == member.batch
     assert ledger.entries[-1].kind == "erased"
     assert ledger.pooled()["pairs/4"] == sums_without(7, *range(100, 129))
     assert member.store.pending(BLOCK) == {}
@@ -104,7 +113,7 @@ def test_at_the_latest_date_rows_are_hidden_among_others_that_never_come_back(si
     (later,) = send(member, rows(), ledger, day=TODAY + timedelta(days=90))
     assert later.outcome.contribution is None
     assert later.outcome.changed == 0
-    assert member.store.mark(BLOCK, "r7") in member.store.struck(BLOCK)
+    assert member.store.marker.of_id(BLOCK, "r7") in member.store.struck(BLOCK)
 
 
 def test_nothing_comes_near_any_earlier_contribution(site):
@@ -161,7 +170,8 @@ def test_rows_that_were_never_sent_are_erased_by_never_being_sent(site):
 def test_a_condition_names_a_cohort(site):
     ledger, member = site
     tagged = TABLE.assign(consent=["no" if k % 5 == 0 else "yes" for k in range(300)], year=np.arange(300) // 100)
-    number, _ = erase(member, rows(tagged), ledger, where=["consent == no", "year >= 1"], day=TODAY)
+    chosen = where(tagged, "consent == no", "year >= 1")
+    number, _ = erase(member, rows(tagged), ledger, matching=chosen, day=TODAY)
     assert number == 40
     gone = [k for k in range(100, 300) if k % 5 == 0]
     assert ledger.pooled()["pairs/4"] == sums_without(*gone)
@@ -169,13 +179,14 @@ def test_a_condition_names_a_cohort(site):
 
 def test_a_condition_passes_over_rows_that_were_erased_before(site):
     ledger, member = site
-    tagged = rows(TABLE.assign(consent=["no" if k < 35 else "yes" for k in range(300)]))
+    table = TABLE.assign(consent=["no" if k < 35 else "yes" for k in range(300)])
+    tagged, chosen = rows(table), where(table, "consent == no")
     erase(member, tagged, ledger, ids=ids(3, 4), day=TODAY)
-    number, _ = erase(member, tagged, ledger, where=["consent == no"], day=TODAY)
+    number, _ = erase(member, tagged, ledger, matching=chosen, day=TODAY)
     assert number == 33
     assert ledger.pooled()["pairs/4"] == sums_without(*range(35))
     with pytest.raises(DataError, match="no row"):
-        erase(member, tagged, ledger, where=["consent == no"], day=TODAY)
+        erase(member, tagged, ledger, matching=chosen, day=TODAY)
 
 
 REFUSED = {
@@ -196,7 +207,8 @@ def test_bad_requests_are_refused_and_change_nothing(case, site):
     request, kind, words = REFUSED[case]
     before = (ledger.state_id, len(ledger.entries), member.store.latest_version(BLOCK))
     with pytest.raises(kind, match=words):
-        erase(member, rows(), ledger, **request, day=TODAY)
+        chosen = where(TABLE, *request["where"]) if "where" in request else None
+        erase(member, rows(), ledger, ids=request.get("ids", ()), matching=chosen, day=TODAY)
     assert (ledger.state_id, len(ledger.entries), member.store.latest_version(BLOCK)) == before
     assert member.store.struck(BLOCK) == set()
 
@@ -213,7 +225,10 @@ def test_a_row_is_not_erased_twice(site):
 def test_rows_without_identifiers_can_only_go_together(site):
     ledger, member = site
     with pytest.raises(DataError, match="no column that identifies rows"):
-        erase(member, rows(TABLE.drop(columns="id")), ledger, where=["v0 > 0"], day=TODAY)
+        where(TABLE.drop(columns="id"), "v0 > 0")
+    with pytest.raises(DataError, match="no column that identifies rows"):
+        erase(member, rows(TABLE.drop(columns="id")), ledger, ids=ids(3), day=TODAY)
+    assert member.store.struck(BLOCK) == set()
 
 
 def test_a_table_that_lost_its_identifiers_cannot_bring_erased_rows_back(site):
@@ -281,15 +296,98 @@ def test_the_log_holds_no_identifier_and_no_sums_that_were_delivered(site, tmp_p
     assert [sent.acknowledged for sent in member.store.sent()] == [True, True, True]
 
 
-def test_a_log_belongs_to_one_site(tmp_path):
-    with ContributionLog(tmp_path / "log.db", "a"):
+def test_a_store_belongs_to_one_site(tmp_path):
+    with Store(tmp_path, "a"):
         pass
-    with pytest.raises(ConfigError, match="log of site 'a'"):
-        ContributionLog(tmp_path / "log.db", "b")
+    with pytest.raises(ConfigError, match="store of site 'a', not of 'b'"):
+        Store(tmp_path, "b")
 
 
-def test_the_default_policy_follows_the_number_of_columns():
-    assert default_policy(20, ("tensor", "pairs/4")) == Policy(batch=1063, days=30, rows=1063)
-    assert default_policy(3, ("pairs/4",)) == Policy(batch=30, days=30, rows=100)
+def test_the_batch_follows_the_number_of_columns():
+    rules = Rules()
+    assert rules.needed_batch(20, ("tensor", "pairs/4")) == rules.needed_tensor_rows(20) == 1063
+    assert (rules.needed_batch(3, ("pairs/4",)), rules.needed_rows(3), rules.days) == (30, 100, 30)
+    assert Rules(batch=2000).needed_batch(20, ("tensor",)) == 2000
     with pytest.raises(ConfigError, match="batch"):
-        Policy(batch=-1)
+        Rules(batch=-1)
+
+
+def test_a_contribution_is_in_the_log_of_the_site(site):
+    _, member = site
+    [entry] = member.store.entries()
+    assert (entry.outcome, entry.block, entry.rows, entry.run) == ("answered", BLOCK, 300, "contribution 1")
+    assert entry.numbers == 1 + 4 * 3 + 3 * 6  # the count, four powers of each, six products of each pair
+    assert entry.answer
+
+
+FULL = configured(FEDERATION)
+
+
+def flagged(carriers):
+    return TABLE.assign(v0=[float(k < carriers) for k in range(300)])
+
+
+def other_folder(folder):
+    (folder / "lenient").mkdir()
+    return folder / "lenient"
+
+
+RULED = {
+    "rows": (lambda: TABLE.iloc[:99], {}, DataError, None),
+    "tensor rows": (lambda: TABLE, {"rows_per_tensor": 40.0}, DataError, None),
+    "cells": (lambda: flagged(10), {}, Refused, Refusal.CELLS),
+    "budget": (lambda: TABLE, {"share": 0.001}, Refused, Refusal.BUDGET),
+}
+
+
+@pytest.mark.parametrize("rule", RULED)
+def test_a_contribution_keeps_the_rules_that_a_site_keeps_when_it_serves(rule, tmp_path):
+    table, numbers, kind, code = RULED[rule]
+    with living(tmp_path, FEDERATION, FULL, ("a",), Rules(**numbers)) as (ledger, members):
+        with pytest.raises(kind) as caught:
+            join(ledger, members["a"], table())
+        assert getattr(caught.value, "code", None) is code
+        assert ledger.roster.standings == {}
+        assert members["a"].store.sent() == []
+        assert members["a"].store.outbox(BLOCK) is None
+        assert all(entry.outcome != "answered" for entry in members["a"].store.entries())
+    with living(other_folder(tmp_path), FEDERATION, FULL, ("a",), lenient()) as (ledger, members):
+        join(ledger, members["a"], table())
+
+
+def test_a_contribution_in_another_frame_or_off_the_grid_is_refused(site):
+    ledger, member = site
+    other = replace(FEDERATION, frame={name: VariableFrame(0.0, 8.0, "unit") for name in FEDERATION.variables})
+    for changed, words in (
+        (configured(other, families=("pairs/4",)), Refusal.FRAME),
+        (configured(FEDERATION, "float", families=("pairs/4",)), Refusal.FRAME),
+    ):
+        with pytest.raises(Refused) as caught:
+            send(replace(member, configuration=changed), rows(), ledger, day=TODAY, again=True)
+        assert caught.value.code is words
+    assert [entry.outcome for entry in member.store.entries()] == ["answered", "frame", "frame"]
+    assert len(member.store.sent()) == 1
+
+
+def test_a_contribution_with_another_trim_is_refused(site):
+    ledger, member = site
+    trimmed = replace(member, door=replace(member.door, trim=3.0))
+    with pytest.raises(Refused) as caught:
+        send(trimmed, rows(), ledger, day=TODAY, again=True)
+    assert caught.value.code is Refusal.TRIM
+
+
+def test_rows_whose_erasure_was_carried_out_take_no_part_at_any_door(site):
+    ledger, member = site
+    erase(member, rows(), ledger, ids=ids(*range(40)), day=TODAY)
+    erase(member, rows(), ledger, ids=ids(50), day=TODAY)  # waits
+    [table] = rows()
+    assert member.door.present(table).ids == tuple(ids(*range(40, 300)))
+
+
+def test_weaker_rules_than_the_default_are_refused_where_they_are_asked_for():
+    for rules in (lenient(), Rules(rows=99), Rules(share=0.6), Rules(cell=3), Rules(checks=4)):
+        with pytest.raises(ConfigError, match="stricter"):
+            rules.require_strict()
+    for rules in (Rules(), Rules(batch=50, days=2, rows=200), Rules(checks=0, share=0.1)):
+        rules.require_strict()

@@ -17,7 +17,17 @@ from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
-from tests.federation.living import SECRET, TODAY, configured, contribution, federation_of, frame_of, rows_of, sample
+from tests.federation.living import (
+    SECRET,
+    TODAY,
+    configured,
+    contribution,
+    federation_of,
+    frame_of,
+    lenient,
+    rows_of,
+    sample,
+)
 
 SITES = ("a", "b", "c")
 FEDERATION = federation_of(2, SITES)
@@ -52,7 +62,7 @@ class Life(RuleBasedStateMachine):
         self.ledger = self.stack.enter_context(Ledger.open(self.folder / "ledger.db"))
         self.members = {
             site: self.stack.enter_context(
-                membership(FEDERATION, site, CONFIGURATION, self.folder / f"{site}.db", batch=BATCH, rows=FEWEST)
+                membership(FEDERATION, site, CONFIGURATION, self.folder / site, lenient(batch=BATCH, rows=FEWEST))
             )
             for site in SITES
         }
@@ -66,8 +76,9 @@ class Life(RuleBasedStateMachine):
         """Follow a delivery, and hold it against what the policy promises."""
         if delivery.receipt is None:
             return
-        marks = {self.members[site].log.mark(f"block-{site}", f"r{k}"): k for k in range(120)}
-        out = {marks[mark] for mark in self.members[site].log.struck(f"block-{site}")}
+        store = self.members[site].store
+        marks = {store.marker.of_id(f"block-{site}", f"r{k}"): k for k in range(120)}
+        out = {marks[mark] for mark in store.struck(f"block-{site}")}
         rows = self.tables[site] - out
         assert delivery.receipt.content["rows"] == len(rows)
         self.struck[site] = out
