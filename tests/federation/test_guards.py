@@ -8,17 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrcd.federation.site.disclosure import (
-    KINDS,
-    check_budget,
-    check_question,
-    few_levels,
-    numbers_in,
-    small_cells,
-    spent_numbers,
-)
 from fedrcd.federation.messages import QUESTIONS
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.site.cells import few_levels, small_cells
+from fedrcd.federation.site.disclosure import RULES, check_budget, check_question, spent_numbers
 from fedrcd.federation.site.rules import Case, Rules
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
@@ -47,6 +40,7 @@ from tests.federation.cases import (
     entry,
     refusal,
     residuals,
+    table,
 )
 
 HONEST = [
@@ -71,8 +65,9 @@ def test_honest_questions_pass(question):
 
 
 def test_every_kind_that_travels_has_a_rule_or_is_refused():
-    ruled = {kind for kind in QUESTIONS if kind in KINDS}
+    ruled = {kind for kind in QUESTIONS if kind.rules}
     assert ruled == set(QUESTIONS) - {ExpectationQuestion}
+    assert {name for kind in ruled for name in kind.rules} == set(RULES)  # each rule is there, and each is used
     assert refusal(ExpectationQuestion(NAMES, FRAME, MOMENTS)) is Refusal.QUESTION
 
 
@@ -102,8 +97,7 @@ def test_the_tensor_needs_more_rows():
         run="r",
         variables=names,
         frame=frame,
-        columns=names,
-        rows=wide,
+        rows=table(wide, names),
         history=(),
         rules=Rules(),
     )
@@ -111,7 +105,7 @@ def test_the_tensor_needs_more_rows():
         check_question(tensor)
     assert caught.value.code is Refusal.TENSOR_ROWS
     check_question(replace(tensor, question=PairQuestion(names, frame, 4)))
-    check_question(replace(tensor, rows=np.random.default_rng(2).normal(size=(304, 12))))
+    check_question(replace(tensor, rows=table(np.random.default_rng(2).normal(size=(304, 12)), names)))
 
 
 def with_levels(*columns):
@@ -153,18 +147,18 @@ def test_small_cells_are_those_that_counting_finds(m, n, seed):
     cells = [np.unique(rows[:, :k], axis=0, return_counts=True)[1] for k in (1, 2)]
     other = np.unique(rows[:, 1], return_counts=True)[1]
     expected = min(cell.min() for cell in (*cells, other)) < 11
-    assert (next(small_cells(rows, NAMES, 2, Rules()), None) is not None) == expected
+    assert (next(small_cells(table(rows), 2, Rules()), None) is not None) == expected
 
 
 def test_a_column_of_many_values_has_no_levels():
-    assert few_levels(with_levels(np.arange(400) % 6), NAMES, 5) == {}
-    assert list(few_levels(with_levels(np.arange(400) % 5), NAMES, 5)) == ["a"]
+    assert few_levels(table(with_levels(np.arange(400) % 6)), 5) == {}
+    assert list(few_levels(table(with_levels(np.arange(400) % 5)), 5)) == ["a"]
 
 
 def test_a_late_level_is_seen():
     long = np.zeros((3000, 1))
     long[2999] = 1.0
-    assert list(few_levels(long, ("a",), 5)) == ["a"]
+    assert list(few_levels(table(long, ("a",)), 5)) == ["a"]
 
 
 def test_only_the_declared_frame_is_answered_in():
@@ -205,12 +199,16 @@ MANY = np.random.default_rng(4).normal(size=(4000, P))
 EACH = [question for question in HONEST if isinstance(question, PairQuestion | TensorQuestion)]
 
 
+def parts(rows, places):
+    return [table(rows[chosen]) for chosen in places]
+
+
 def evenly(groups):
-    return np.array_split(np.arange(len(MANY)), groups)
+    return parts(MANY, np.array_split(np.arange(len(MANY)), groups))
 
 
 def unevenly(groups):
-    return [np.arange(99), *np.array_split(np.arange(99, len(MANY)), groups - 1)]
+    return parts(MANY, [np.arange(99), *np.array_split(np.arange(99, len(MANY)), groups - 1)])
 
 
 @pytest.mark.parametrize("each", EACH, ids=lambda question: type(question).__name__)
@@ -224,7 +222,9 @@ def test_a_group_keeps_the_rules_of_levels_though_all_rows_together_do():
     rows = MANY.copy()
     rows[:, 0] = np.arange(len(rows)) % 40 == 0  # a hundred carriers, ten a group
     check_question(case(PairQuestion(NAMES, FRAME, 4), rows=rows))
-    assert refusal(GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10), rows=rows, split=evenly) is Refusal.GROUPS
+    grouped = GroupedQuestion(PairQuestion(NAMES, FRAME, 4), 10)
+    split = [table(part) for part in np.array_split(rows, 10)]
+    assert refusal(grouped, rows=rows, split=lambda _: split) is Refusal.GROUPS
 
 
 def test_the_other_rules_speak_for_groups_as_they_do_for_blocks():
@@ -253,7 +253,7 @@ def test_the_numbers_of_every_group_count():
     question = PairQuestion(NAMES, FRAME, 4, grid=EXACT)
     one = question.answer([MANY[:500]])
     grouped = GroupedSums({("site", "block"): (one, question.answer([MANY[500:]]))})
-    assert numbers_in(grouped) == 2 * numbers_in(one)
+    assert grouped.entries == 2 * one.entries
 
 
 def test_numbers_add_up_over_rounds_and_runs():
@@ -288,3 +288,60 @@ def test_rows_are_trimmed_in_one_way(question):
     assert refusal(question, history=[entry(run="before")], trim="8 f") is Refusal.TRIM
     check_question(case(question, history=[entry(block="another")], trim="8 f"))
     check_question(case(question, history=[entry(outcome="rows")], trim="8 f"))
+
+
+GAPPY = [PairQuestion(NAMES, FRAME, 4, given=MOMENTS), TensorQuestion(NAMES, FRAME, given=MOMENTS)]
+CHOSEN = [question for question in HONEST if question.needs_trust]
+"""Questions that depend on moments of the coordinator's choice."""
+
+
+def named(question):
+    return f"{type(question).__name__} on {'a grid' if question.grid else 'none'}"
+
+
+def test_what_depends_on_moments_of_the_coordinator_is_known():
+    kinds = [type(question).__name__ for question in CHOSEN]
+    assert kinds == ["PairQuestion", "PairQuestion", "EntropyQuestion", "EntropyQuestion", "ResidualQuestion"]
+    assert all(question.needs_trust for question in GAPPY)
+    mapped = PairQuestion(NAMES, FRAME, 4, residual_map(MOMENTS.cov, (0,))[0])
+    assert mapped.needs_trust  # though it does not say where its map comes from
+
+
+@pytest.mark.parametrize("question", [*CHOSEN, *GAPPY], ids=named)
+def test_a_coordinator_that_is_not_trusted_is_told_nothing_that_depends_on_its_moments(question):
+    assert refusal(question, trusted=False) is Refusal.TRUST
+    assert refusal(question, trusted=False, frame=None) is Refusal.TRUST
+
+
+@pytest.mark.parametrize("question", [*HONEST, *GAPPY], ids=named)
+def test_where_no_frame_is_declared_nothing_leaves_a_site_that_does_not_trust(question):
+    assert refusal(question, trusted=False, frame=None) is Refusal.TRUST
+
+
+@pytest.mark.parametrize("question", [one for one in HONEST if not one.needs_trust], ids=named)
+def test_what_depends_on_the_rows_alone_needs_no_trust(question):
+    check_question(case(question, trusted=False))
+
+
+@pytest.mark.parametrize("each", EACH, ids=named)
+def test_groups_need_the_trust_that_each_of_them_needs(each):
+    question = GroupedQuestion(each, 10)
+    if each.needs_trust:
+        assert refusal(question, rows=MANY, split=evenly, trusted=False) is Refusal.TRUST
+    else:
+        check_question(case(question, rows=MANY, split=evenly, trusted=False))
+        assert refusal(question, rows=MANY, split=evenly, trusted=False, frame=None) is Refusal.TRUST
+
+
+def test_a_rule_that_nobody_knows_is_not_passed_over():
+    class Strange(PairQuestion):
+        rules = ("rows", "no such rule")
+
+    assert refusal(Strange(NAMES, FRAME, 4)) is Refusal.QUESTION
+
+
+def test_levels_are_seen_in_whatever_chunk_they_are():
+    values = np.concatenate([np.zeros(100_000), np.ones(3)])[:, None]
+    long = table(values, ("a",))
+    assert few_levels(long, 5)["a"].tolist() == [0.0, 1.0]
+    assert next(small_cells(long, 2, Rules())) == ("a",)

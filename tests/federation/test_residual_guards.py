@@ -5,14 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.federation.site.disclosure import (
-    check_question,
-)
 from fedrcd.federation.refusals import Refusal
-from fedrcd.protocol.questions import (
-    Basis,
-    PairQuestion,
-)
+from fedrcd.federation.site.disclosure import check_question
+from fedrcd.protocol.questions import Basis, PairQuestion
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.expectation import Gaussian
