@@ -138,7 +138,7 @@ def _write_site(path: Path, X: Matrix, names: tuple[str, ...], parts: list[Part]
     rows = np.concatenate([part.rows for part in parts])
     values = np.ascontiguousarray(X[rows][:, columns])
     if plain:
-        write_table(path, Table(values, parts[0].columns, path.name))
+        write_table(path, Table(values, columns=parts[0].columns, source=path.name))
         return
     frame = pd.DataFrame(values, columns=list(parts[0].columns))
     frame.insert(0, "id", [f"r{row:05d}" for row in rows])

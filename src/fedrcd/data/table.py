@@ -88,8 +88,7 @@ class Table:
             kept = sum(int(stays(chunk).sum()) for chunk in self.chunks())
             return self if kept == self.count else replace(self, data=Selected(self._rows(), stays, kept))
         marks = [stays(chunk) for chunk in self.chunks()]
-        kept = np.concatenate(marks) if marks else np.empty(0, dtype=bool)
-        return self if kept.all() else self.keep(kept)
+        return self if all(one.all() for one in marks) else self.keep(np.concatenate(marks))
 
     def keep(self, kept: IntVector | BoolMatrix) -> Table:
         """Some of the rows, by their places or marks; they keep their identifiers."""

@@ -40,7 +40,7 @@ class Loopback:
         here = cls(folder, names)
         for name, table in zip(names, tables, strict=True):
             write_table(here.data(name), table)
-        variables = tables[0].names
+        variables = tables[0].columns
         federation = Federation(
             variables=variables,
             sites=tuple(SiteEntry(name, variables, (name,)) for name in names),

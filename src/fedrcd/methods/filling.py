@@ -10,7 +10,7 @@ import numpy as np
 from fedrcd.errors import DataError
 from fedrcd.protocol.questions import ExpectationQuestion, Rounds, ask
 from fedrcd.protocol.transport import Setting
-from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.repair import positive_definite
@@ -29,7 +29,7 @@ def ask_moments(setting: Setting) -> Rounds[Gaussian]:
     current = yield from _start(setting)
     trail: list[Gaussian] = []
     for _ in range(STEPS):
-        sums = yield from ask(ExpectationQuestion(setting.variables, setting.frame, current))
+        sums: ExpectedMoments = yield from ask(ExpectationQuestion(setting.variables, setting.frame, current))
         step = sums.maximise(current)
         if _change(current, step) < ENOUGH:
             return step

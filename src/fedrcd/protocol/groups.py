@@ -111,7 +111,7 @@ class _Group:
 class GroupedQuestion(Asking):
     """Asks what another question asks, group by group."""
 
-    rules: ClassVar[tuple[str, ...]] = ("split", "groups")
+    rules: ClassVar[tuple[str, ...] | None] = ("split", "groups")
 
     each: PairQuestion | TensorQuestion = field()
     groups: int = field()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -50,9 +50,13 @@ COMMON_RULES = ("trust", "gaps", "trim", "rows")
 class Question(Protocol[S]):
     """Asks for one statistic; `answer` runs at a site. `Asking` has the usual answers about a question."""
 
-    rules: ClassVar[tuple[str, ...] | None]
-    """Names of the rules of disclosure it falls under, in the order in which they are checked; None: a site that guards
-    its rows never answers it."""
+    @property
+    def rules(self) -> tuple[str, ...] | None:
+        """Names of the rules of disclosure it falls under, in the order in which they are checked.
+
+        None: a site that guards its rows never answers it.
+        """
+        ...
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -173,7 +177,7 @@ class Asking:
         return None
 
     @property
-    def each(self) -> Self:
+    def each(self) -> Any:
         """The question itself."""
         return self
 
@@ -254,7 +258,7 @@ class PairQuestion(Asking):
     Residuals need all variables of a row at one site; `complete` restricts the variables themselves to such rows too.
     """
 
-    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "grid", "pair cells", "pair map")
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "grid", "pair cells", "pair map")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -346,7 +350,7 @@ class PairQuestion(Asking):
 class TensorQuestion(Asking):
     """Asks for the sums of all products of up to four variables."""
 
-    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "grid", "tensor rows", "quadruple cells")
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "grid", "tensor rows", "quadruple cells")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -412,7 +416,7 @@ class EntropyQuestion(Asking):
     `singles` says whether the u themselves are asked for; `pairs` and `rho` are as in `entropy_sums`.
     """
 
-    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "pair cells", "entropy map")
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "pair cells", "entropy map")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -479,7 +483,7 @@ class ExpectationQuestion(Asking):
 class SiteMomentsQuestion(Asking):
     """Asks every site for its own means and variances, in powers that add over sites."""
 
-    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame or none", "pair cells")
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame or none", "pair cells")
 
     variables: tuple[str, ...]
     frame: Frame

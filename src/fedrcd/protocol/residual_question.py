@@ -26,7 +26,7 @@ class ResidualQuestion(Asking):
     so they can be nothing else than what they are called.
     """
 
-    rules: ClassVar[tuple[str, ...]] = (*COMMON_RULES, "frame", "grid", "pair cells", "order", "checks")
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "grid", "pair cells", "order", "checks")
 
     variables: tuple[str, ...]
     frame: Frame

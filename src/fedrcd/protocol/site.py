@@ -95,7 +95,7 @@ class LocalSite:
     def sums_by_group(self, question: Question[Any], layout: Layout | None) -> GroupedSums | None:
         """The sums of each group of rows; None if it has no share in the question."""
         parts = self.split(question.groups)
-        answers = [replace(self, rows=part).answer(question.each, layout) for part in parts]
+        answers: list[Any] = [replace(self, rows=part).answer(question.each, layout) for part in parts]
         if any(answer is None for answer in answers):
             return None
         return GroupedSums({(self.name, self.block): tuple(answers)})

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def propose_frame(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[
     variables its columns are, if not all.
     """
     sampled = [_every(table, max(1, n // SAMPLED_ROWS)) for table, n in zip(tables, rows, strict=True)]
-    return _in_powers_of_two(robust_frame([lambda one=one: iter([one]) for one in sampled], held))
+    return _in_powers_of_two(robust_frame([partial(iter, [one]) for one in sampled], held))
 
 
 def propose_exact_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Frame:
@@ -133,12 +134,12 @@ def _summary(stream: Stream, p: int) -> _Summary:
     low, centre, high = found.values
     with np.errstate(over="ignore", invalid="ignore"):
         spread = (high - low) / 1.349
-        farthest = np.where(found.count > 0, np.maximum(found.high - centre, centre - found.low), 1.0)
+        farthest = np.where(found.counted > 0, np.maximum(found.high - centre, centre - found.low), 1.0)
     robust = Frame(centre, _positive(spread))
     flat = ~(spread > 0)  # more than half of the rows may share one value
     if flat.any():
         deviation = exact_moments(stream, robust, _positive(farthest)).scale
-        robust = Frame(centre, np.where(flat & (found.count > 0), deviation, robust.scale))
+        robust = Frame(centre, np.where(flat & (found.counted > 0), deviation, robust.scale))
     return _Summary(robust, _positive(farthest))
 
 
@@ -162,7 +163,7 @@ def _together(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None) ->
 
 
 def _width(table: Stream) -> int:
-    return next(iter(table())).shape[1]
+    return int(next(iter(table())).shape[1])
 
 
 def _every(table: Stream, step: int) -> Matrix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -81,6 +81,14 @@ class GroupedSums:
         if absent:
             raise StatisticError(f"site {sorted(absent)[0][0]!r} is not among those to be taken out")
         return type(self)({key: parts for key, parts in self.groups.items() if key not in part.groups})
+
+    def without_clipped(self) -> Self:
+        """The groups as they are."""
+        return self
+
+    def arranged(self, change: Callable[[Any], Any]) -> Self:
+        """Every group in another arrangement."""
+        return type(self)({key: tuple(part.arranged(change) for part in parts) for key, parts in self.groups.items()})
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless every group can be used."""

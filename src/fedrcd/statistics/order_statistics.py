@@ -28,7 +28,7 @@ DIGIT = 16
 class Quantiles(NamedTuple):
     """Of each column: how many values are there, the smallest, the largest, and its quantiles, shape (shares, p)."""
 
-    count: Vector
+    counted: Vector
     low: Vector
     high: Vector
     values: Matrix

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from fedrcd.data.simulate import random_model
-from fedrcd.data.table import Table, embed, in_process
+from fedrcd.data.table import Table
 from fedrcd.experiments.trust.calibration import with_groups
 from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates, one_round, row_replicates
 from fedrcd.methods.registry import build, find
+from fedrcd.protocol.in_process import embed, in_process
 from fedrcd.protocol.site import available_threads
 from fedrcd.typing import Matrix
 

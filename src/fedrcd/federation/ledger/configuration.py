@@ -76,7 +76,7 @@ class Configuration:
         """The questions whose answers a contribution holds, by family."""
         setting = self.setting()
         known = [setting.tensor(), setting.pairs(4)]
-        return {question.stored_in(): question for question in known if question.stored_in() in self.families}
+        return {str(question.stored_in()): question for question in known if question.stored_in() in self.families}
 
     def owned(self, family: str, sums: Any, layout: Layout | None) -> tuple[Any, BoolMatrix]:
         """Rows behind every entry of a contribution's sums, and which entries its site, the last of a layout, owns."""

@@ -80,7 +80,8 @@ class DryRun:
         self.releases.append(Release(question.describe(), sum(sums.entries for sums in answers), refusal))
         if not answers:
             raise FedrcdError("this site has nothing to say to the question")
-        return combine(answers)
+        pooled: S = combine(answers)
+        return pooled
 
     def _unjudged(self, question: Question[Any]) -> Any:
         """What a block would answer if nothing were refused."""

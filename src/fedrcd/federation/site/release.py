@@ -113,7 +113,7 @@ class Door:
             self.note(questions, occasion, problem)
             raise
         if self.dry_run is not None:
-            self.dry_run += entries
+            self.dry_run.extend(entries)
         else:
             self.store.append(entries, None if also is None else partial(also, released))
         return released
@@ -162,7 +162,8 @@ class Door:
         present = [self.present(table) for table in tables]
         version = self._version(present)
         history = [*self.store.entries(), *(self.dry_run or ())]
-        released, entries = [], []
+        released: list[Released] = []
+        entries: list[Entry] = []
         for question in questions:
             blocks = []
             for table in present:

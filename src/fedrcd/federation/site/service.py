@@ -104,5 +104,6 @@ def declared_tables(
 ) -> list[Table]:
     """As `read_tables`; without a store nothing was ever erased."""
     tables = read_site(data, federation, federation.site(site))
-    require_declared(tables, federation, store and {table.block: len(store.gone(table.block)) for table in tables})
+    gone = {table.block: len(store.gone(table.block)) for table in tables} if store else {}
+    require_declared(tables, federation, gone)
     return tables
