@@ -9,10 +9,11 @@ from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFr
 from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
+from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.messages import federation_digest
-from fedrcd.federation.plan import RunPlan
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.site_service import SiteService, SiteSettings, open_blocks
+from fedrcd.methods.settings import Settings
 from tests.contracts.federations import simulated
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
@@ -59,8 +60,10 @@ class OnDisk:
 
     def plan(self, method="fedrcd-s", **changes):
         out = self.folder / "result"
-        settings = {"run": "r1", "federation": str(self.file), "folder": str(out), "method": method, "by_key": False}
-        return RunPlan(**{**settings, "wait": 0.0, **changes})
+        own = {name: changes.pop(name) for name in ("arithmetic", "knowledge") if name in changes}
+        settings = Settings.of(method, **{"arithmetic": "exact", **own, **changes.pop("options", {})})
+        fields = {"run": "r1", "federation": str(self.file), "folder": str(out), "by_key": False, "wait": 0.0}
+        return RunPlan(**{**fields, "settings": settings, **changes})
 
     def in_process(self, cohort=None, arithmetic="exact", secrets=None):
         """The reference: the same rows, the same setting, no machines."""

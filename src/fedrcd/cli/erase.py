@@ -106,7 +106,7 @@ def erase(
 
 def _forget_answers(site: str, ledger: Path | None, runs: list[Path] | None) -> int:
     """Delete what the site answered to runs that were killed and never resumed."""
-    from fedrcd.federation.answers import forget_recorded
+    from fedrcd.federation.coordinator.recorded_answers import forget_recorded
 
     folders = runs or ([ledger.parent] if ledger else [])
     number = sum(forget_recorded(folder, site) for folder in folders)

@@ -37,9 +37,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fedrcd.data.toml_file import read_toml
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
 
 MOST_ROWS = 2**40
@@ -115,6 +118,20 @@ class Federation:
             Holding(site.name, label, site.columns, rows[label]) for site in self.sites for label in site.blocks
         ]
         return Layout(self.variables, tuple(holdings))
+
+    def site(self, name: str) -> SiteEntry:
+        """What the file says of a site."""
+        names = [site.name for site in self.sites]
+        if name not in names:
+            raise ConfigError(f"there is no site {name!r} in the federation{did_you_mean(name, names)}")
+        return self.sites[names.index(name)]
+
+    def declared_frame(self) -> Frame | None:
+        """The frame that the file declares, if it does for every variable."""
+        if any(name not in self.frame for name in self.variables):
+            return None
+        declared = [self.frame[name] for name in self.variables]
+        return Frame(np.array([one.centre for one in declared]), np.array([one.scale for one in declared]))
 
 
 def read_federation(path: str | os.PathLike[str]) -> Federation:

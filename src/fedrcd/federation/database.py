@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,14 @@ class Database:
     """An open file; nobody else can open it meanwhile."""
 
     def __init__(
-        self, path: str | os.PathLike[str], what: str, kind: int, schema: tuple[str, ...], *, create: bool
+        self,
+        path: str | os.PathLike[str],
+        what: str,
+        kind: int,
+        schema: tuple[str, ...],
+        *,
+        create: bool,
+        connect: Callable[..., sqlite3.Connection] = sqlite3.connect,
     ) -> None:
         """Open a file of a kind, or create one.
 
@@ -39,6 +46,8 @@ class Database:
             Statements that make the tables.
         create : bool
             Make a new file; without, there must be one.
+        connect : callable
+            Opens the file as `sqlite3.connect` does.
         """
         self.path, self.what = Path(path), what
         if create:
@@ -46,7 +55,7 @@ class Database:
         elif not self.path.is_file():
             raise FileError(f"there is no {what} {self.path}")
         try:
-            self._connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+            self._connection = connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
         except sqlite3.Error as problem:
             raise FileError(f"cannot open {self.path}: {problem}") from None
         try:

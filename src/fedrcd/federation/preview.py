@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.block_answer import answer_block
-from fedrcd.federation.choosing import choose_method
+from fedrcd.federation.coordinator.choosing import choose_method
 from fedrcd.federation.guards import numbers_in
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.refusals import Refused

@@ -9,7 +9,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.secret import group_key
-from fedrcd.federation.site_service import declared_frame, open_blocks
+from fedrcd.federation.site_service import open_blocks
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.transport import InProcess, Setting
@@ -27,7 +27,7 @@ def in_process(
 
     `secrets` are those by which the sites split their rows into groups.
     """
-    frame = declared_frame(federation)
+    frame = federation.declared_frame()
     if frame is None:
         raise ConfigError("the federation file declares no frame; see `fedrcd frame propose`")
     names = [site.name for site in federation.sites if cohort is None or site.name in cohort]

@@ -41,7 +41,6 @@ from fedrcd.protocol.site import TableSite
 from fedrcd.protocol.wire import Packet
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
-from fedrcd.suggest import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,18 +282,12 @@ def _place(layout: Layout | None, block: LocalBlock) -> int:
 
 def declared_frame(federation: Federation) -> Frame | None:
     """The frame that a federation file declares, if it does for every variable."""
-    if any(name not in federation.frame for name in federation.variables):
-        return None
-    declared = [federation.frame[name] for name in federation.variables]
-    return Frame(np.array([one.centre for one in declared]), np.array([one.scale for one in declared]))
+    return federation.declared_frame()
 
 
 def site_entry(federation: Federation, name: str) -> SiteEntry:
     """What the federation file says of a site."""
-    names = [site.name for site in federation.sites]
-    if name not in names:
-        raise ConfigError(f"there is no site {name!r} in the federation{did_you_mean(name, names)}")
-    return federation.sites[names.index(name)]
+    return federation.site(name)
 
 
 def open_blocks(
