@@ -14,8 +14,8 @@ from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import Status
 from fedrcd.federation.refusals import Refusal
 from fedrcd.federation.rules import Rules
+from fedrcd.methods.finding import Resampling
 from fedrcd.methods.registry import build
-from fedrcd.methods.run import Resampling
 from fedrcd.protocol.driver import run
 from tests.federation.couriers import Direct
 from tests.federation.sites import NAMES, horizontal, in_triples, scattered

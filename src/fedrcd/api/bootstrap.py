@@ -18,7 +18,7 @@ from fedrcd.api.progress import Progress, require_callable, told
 from fedrcd.api.tables import Prepared, is_transport, prepare
 from fedrcd.errors import ConfigError
 from fedrcd.methods.bootstrap import BootstrapPlan, Resampled, one_round, row_replicates
-from fedrcd.methods.run import Finding, Resampling
+from fedrcd.methods.finding import Finding, Resampling
 from fedrcd.methods.settings import AUTO, BOOTSTRAP, Settings, with_settings
 from fedrcd.protocol.embedded import embed_blocks
 from fedrcd.protocol.groups import LEAST_GROUPS

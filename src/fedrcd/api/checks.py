@@ -15,7 +15,7 @@ from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
 from fedrcd.methods.checks import Check, Findings, assess, no_residuals
 from fedrcd.methods.deflations.pairs import ask_pairs
-from fedrcd.methods.run import Checked, Finding
+from fedrcd.methods.finding import Checked, Finding
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run as drive

@@ -7,8 +7,8 @@ from fedrcd.api.notes import require_together
 from fedrcd.data.federation import Federation
 from fedrcd.federation.coordinator.choosing import choose_method
 from fedrcd.federation.messages import cohort_layout
+from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import find
-from fedrcd.methods.run import Finding
 from fedrcd.statistics.grid import ARITHMETIC
 
 

@@ -19,8 +19,8 @@ from fedrcd.api.notes import (
     variance_agreement,
 )
 from fedrcd.errors import FedrcdWarning
+from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import find
-from fedrcd.methods.run import Finding
 from fedrcd.methods.standard_errors import effect_errors
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.grid import Grid

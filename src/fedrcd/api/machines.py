@@ -22,7 +22,7 @@ from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.bootstrap import BootstrapPlan
-from fedrcd.methods.run import Finding, Resampling
+from fedrcd.methods.finding import Finding, Resampling
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fedrcd.api.machines import Machines
     from fedrcd.federation.coordinator.run_folder import Status
     from fedrcd.methods.bootstrap import BootstrapPlan
-    from fedrcd.methods.run import Finding
+    from fedrcd.methods.finding import Finding
 
 app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the runs.", no_args_is_help=True)
 

@@ -25,7 +25,7 @@ WEIGHTS_ONCE = {"weights": "Edge selection: adaptive-lasso, bic or none."}
 
 def settings_options(
     *names: str,
-    help: Mapping[str, str] | None = None,
+    help: Mapping[str, str] | None = None,  # noqa: A002 - as typer has it
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of some settings, or of all, in place of its parameter `settings`.

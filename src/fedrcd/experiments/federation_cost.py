@@ -15,7 +15,7 @@ import numpy as np
 from fedrcd.data.simulate import random_model
 from fedrcd.data.table import Table
 from fedrcd.experiments.loopback import Loopback
-from fedrcd.methods.run import Finding
+from fedrcd.methods.finding import Finding
 
 P, ROWS, SITES, SEED = 20, 3000, 3, 20261116
 METHODS = ("fedrcd-s", "fedrcd-x")

@@ -19,8 +19,8 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.reference import in_process
+from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import build
-from fedrcd.methods.run import Finding
 from fedrcd.protocol.driver import run
 
 READY = 300.0

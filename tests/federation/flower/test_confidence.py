@@ -21,8 +21,8 @@ from fedrcd.federation.secret import write_secret
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.bootstrap import one_round, resample_groups
 from fedrcd.methods.checks import ask_residuals
+from fedrcd.methods.finding import Resampling
 from fedrcd.methods.registry import find
-from fedrcd.methods.run import Resampling
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.wire import to_bytes
 from tests.federation.sites import horizontal, in_triples, scattered

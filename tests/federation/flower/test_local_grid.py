@@ -125,7 +125,7 @@ def test_without_a_plan_the_run_configuration_is_one(disk):
     }
     context = Context(run_id=7, node_id=0, node_config={}, state=RecordDict(), run_config=config)
     plan = plan_of(context)
-    assert (plan.method, plan.by_key, plan.run) == ("fedrcd-x", False, "flower-7")
+    assert (plan.settings.method, plan.by_key, plan.run) == ("fedrcd-x", False, "flower-7")
     with pytest.raises(ValueError, match="needs 'method', a text"):
         plan_of(Context(run_id=7, node_id=0, node_config={}, state=RecordDict(), run_config={**config, "method": 3}))
 

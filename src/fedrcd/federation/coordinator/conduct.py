@@ -21,8 +21,9 @@ from fedrcd.federation.messages import cohort_layout, federation_digest
 from fedrcd.federation.refusals import Refusal
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
+from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import find
-from fedrcd.methods.run import Finding, Run, nobody_answers
+from fedrcd.methods.run import Run, nobody_answers
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import Setting

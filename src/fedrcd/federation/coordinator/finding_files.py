@@ -15,7 +15,7 @@ from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.coordinator.run_folder import read_json, write_json
 from fedrcd.methods.bootstrap import Replicates, Resampled
 from fedrcd.methods.checks import Check
-from fedrcd.methods.run import Checked, Finding
+from fedrcd.methods.finding import Checked, Finding
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
 from fedrcd.protocol.wire import from_bytes, to_bytes

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.coordinator.gather import RetryPolicy
-from fedrcd.methods.run import Resampling
+from fedrcd.methods.finding import Resampling
 from fedrcd.methods.settings import Settings
 
 HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "by_key", "wait", "retry_policy"})

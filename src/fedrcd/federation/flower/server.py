@@ -16,7 +16,7 @@ from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.coordinator.transport import Recorder
 from fedrcd.federation.flower.courier import GridCourier, find_nodes
 from fedrcd.federation.surroundings import REAL, Surroundings
-from fedrcd.methods.run import Finding
+from fedrcd.methods.finding import Finding
 from fedrcd.methods.settings import Settings
 
 app = ServerApp()
