@@ -21,11 +21,11 @@ def methods_table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for card in METHODS.values():
-        needs = "one table" if card.one_table else card.coverage.replace("all columns", "all columns at one site")
+        needs = card.needs.replace("all columns", "all columns at one site")
         marks = ["yes" if mark else "no" for mark in (card.scale_free, card.erasable and not card.one_table)]
         rounds, payload = (
             text.replace("^2", "²").replace("^4", "⁴").replace("-", "\N{EN DASH}")
-            for text in (card.rounds, card.payload)
+            for text in (card.rounds_text, card.payload)
         )
         lines.append(f"| `{card.name}` | {rounds} | {payload} | {needs} | {' | '.join(marks)} |")
     return "\n".join(lines) + "\n"

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from fedrcd.api.discover import discover as discover
     from fedrcd.api.discovery import Discovery as Discovery
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
+    from fedrcd.api.machines import connect as connect
+    from fedrcd.api.tables import in_process as in_process
     from fedrcd.data.table import Table as Table
     from fedrcd.graphs.knowledge import Knowledge as Knowledge
     from fedrcd.lingam.utils import make_dot as make_dot
     from fedrcd.lingam.utils import make_prior_knowledge as make_prior_knowledge
+    from fedrcd.methods.settings import Settings as Settings
 
 __version__ = "0.1.0"
 
@@ -33,6 +36,9 @@ _HOMES = {
     "check": "fedrcd.api.checks",
     "Comparison": "fedrcd.api.comparison",
     "compare": "fedrcd.api.comparison",
+    "connect": "fedrcd.api.machines",
+    "in_process": "fedrcd.api.tables",
+    "Settings": "fedrcd.methods.settings",
     "discover": "fedrcd.api.discover",
     "make_dot": "fedrcd.lingam.utils",
     "make_prior_knowledge": "fedrcd.lingam.utils",
@@ -48,12 +54,15 @@ __all__ = [
     "Discovery",
     "FedLiNGAM",
     "Knowledge",
+    "Settings",
     "Table",
     "__version__",
     "bootstrap",
     "check",
     "compare",
+    "connect",
     "discover",
+    "in_process",
     "make_dot",
     "make_prior_knowledge",
 ]

@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 
-from fedrcd.api.deployment import discovery_of, require_coverage
+from fedrcd.api.deployment import background_of, require_coverage
+from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery
 from fedrcd.errors import DataError
-from fedrcd.federation.conduct import Conductor
+from fedrcd.federation.coordinator.conduct import Conductor
 from tests.federation.couriers import Direct
 from tests.federation.sites import NAMES, horizontal, scattered
 
 
 def discovered(disk, method="fedrcd-s", present=NAMES, **changes):
     conductor = Conductor(disk.plan(method, **changes), disk.federation, say=lambda _: None)
-    return discovery_of(conductor.run(Direct(disk), present), disk.federation)
+    finding = conductor.run(Direct(disk), present)
+    return discovery_of(finding, background_of(finding, disk.federation))
 
 
 def test_it_holds_what_the_run_found_and_cost(tmp_path):

@@ -1,6 +1,8 @@
 import json
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,12 +10,14 @@ import pytest
 
 from fedrcd import Discovery, discover
 from fedrcd.api.discovery import TraceStep
+from fedrcd.api.discovery_file import SINCE
 from fedrcd.data import random_model
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.methods.registry import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
 
+VERSION_1 = Path(__file__).with_name("discovery-1.json")
 NAMES = ["age", "dose", "größe", "sleep", "score"]
 
 
@@ -157,7 +161,7 @@ def test_a_file_brings_a_discovery_back(as_path, tmp_path):
 
 
 def test_the_file_says_what_it_is():
-    assert json.loads(found().to_json())["format"] == "fedrcd-discovery/1"
+    assert json.loads(found().to_json())["format"] == "fedrcd-discovery/2"
 
 
 def test_a_restored_trace_has_steps():
@@ -179,14 +183,14 @@ def test_a_broken_file_is_told(tmp_path):
 @pytest.mark.parametrize("version", ["something", "fedrcd-ledger/1", None])
 def test_another_format_is_refused(version):
     content = json.loads(found().to_json()) | {"format": version}
-    with pytest.raises(FileError, match="not a discovery of format fedrcd-discovery/1"):
+    with pytest.raises(FileError, match="not a discovery of format fedrcd-discovery/2"):
         Discovery.from_json(json.dumps(content))
 
 
 def test_a_file_of_a_newer_version_is_told_with_its_name_and_what_to_do(tmp_path):
     path = tmp_path / "tomorrow.json"
-    path.write_text(json.dumps(json.loads(found().to_json()) | {"format": "fedrcd-discovery/2"}))
-    with pytest.raises(FileError, match=r"tomorrow\.json: .*fedrcd-discovery/2.*newer version.*upgrade"):
+    path.write_text(json.dumps(json.loads(found().to_json()) | {"format": "fedrcd-discovery/3"}))
+    with pytest.raises(FileError, match=r"tomorrow\.json: .*fedrcd-discovery/3.*newer version.*upgrade"):
         Discovery.from_json(path)
 
 
@@ -202,6 +206,78 @@ def test_a_file_of_an_older_version_is_read():
         del content[name]
     old = Discovery.from_json(json.dumps(content))
     assert (old.order, old.variances, old.holdings, old.versions) == (found().order, (), (), {})
+
+
+def test_a_file_of_the_first_version_is_read():
+    old = Discovery.from_json(VERSION_1)
+    assert (old.method, old.order, old.rows) == ("fedrcd-x", ("dose", "pain", "sleep"), 600)
+    assert old.lagged == {}
+    assert (old.epsilon, old.delta, old.signatures, old.verified_by) == (None, None, (), ())
+    again = json.loads(old.to_json())
+    assert again == {**json.loads(VERSION_1.read_text()), "format": "fedrcd-discovery/2"}
+
+
+def full():
+    """A discovery with everything that the second version has room for."""
+    B = chain().B.copy()
+    B[2, 0] = np.nan
+    lagged = {1: np.diag([0.5, 0.0, np.nan]), 2: np.zeros((3, 3))}
+    signed = ({"signer": "hospital-a", "signature": "abc"},)
+    return replace(
+        chain(), B=B, lagged=lagged, epsilon=1.0, delta=0.0, signatures=signed, verified_by=("hospital-b",), start=()
+    )
+
+
+def test_what_is_new_in_the_second_version_comes_back():
+    again = Discovery.from_json(full().to_json())
+    np.testing.assert_array_equal(again.B, full().B)
+    assert set(again.lagged) == {1, 2}
+    np.testing.assert_array_equal(again.lagged[1], full().lagged[1])
+    for name in ("epsilon", "delta", "signatures", "verified_by"):
+        assert getattr(again, name) == getattr(full(), name)
+
+
+def test_an_effect_that_is_not_identified_is_null_in_the_file_and_no_edge():
+    assert json.loads(full().to_json())["B"][2][0] is None
+    assert full().not_identified() == [("dose", "sleep")]
+    assert [(edge.cause, edge.effect) for edge in full().edges()] == [("pain", "sleep"), ("dose", "pain")]
+    assert np.isnan(full().adjacency.loc["sleep", "dose"])
+
+
+@pytest.mark.parametrize("name", ["lagged", "epsilon", "delta", "signatures", "verified_by"])
+def test_fields_of_the_second_version_are_refused_in_a_file_of_the_first(name):
+    content = json.loads(full().to_json()) | {"format": "fedrcd-discovery/1"}
+    only = {key: value for key, value in content.items() if key == name or key not in SINCE}
+    with pytest.raises(FileError, match=f"'{name}', which files of format fedrcd-discovery/1 do not have"):
+        Discovery.from_json(json.dumps(only))
+
+
+def test_the_first_version_has_no_null_effects():
+    content = json.loads(chain().to_json()) | {"format": "fedrcd-discovery/1", "B": json.loads(full().to_json())["B"]}
+    with pytest.raises(FileError, match="not a complete discovery"):
+        Discovery.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"lagged": {"0": np.zeros((3, 3)).tolist()}}, id="a lag of 0"),
+        pytest.param({"lagged": {"1": [[0.0]]}}, id="lagged effects of other variables"),
+        pytest.param({"epsilon": -1.0}, id="a negative epsilon"),
+        pytest.param({"delta": 2.0}, id="a delta above 1"),
+    ],
+)
+def test_new_fields_that_make_no_sense_are_refused(change):
+    with pytest.raises(FileError, match="not a discovery"):
+        Discovery.from_json(json.dumps(json.loads(full().to_json()) | change))
+
+
+def test_the_documentation_tells_every_field_of_the_file():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "discovery-format.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(\w+)` \| (\d) \|", page, re.MULTILINE)
+    fields = {"format": 1, **{name: SINCE.get(name, 1) for name in Discovery.__dataclass_fields__}}
+    assert {name: int(since) for name, since in told} == fields
+    assert len(told) == len(fields)
 
 
 def test_something_else_than_a_discovery_is_refused(tmp_path):

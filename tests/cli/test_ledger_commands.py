@@ -9,7 +9,7 @@ from fedrcd import Discovery
 from fedrcd.cli.main import app
 from fedrcd.data.federation import write_federation
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
-from fedrcd.federation.answers import ANSWERS, Answers
+from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.messages import Reply
 from tests.cli.test_commands import fedrcd, last_line
 from tests.federation.living import federation_of, frame_of, sample
@@ -208,7 +208,7 @@ def test_errors_of_a_process_are_one_line_with_their_code(folder):
 
 def test_answers_to_unfinished_runs_are_deleted_with_the_rows(folder):
     joined()
-    recorded = Answers(folder / "runs" / "killed" / ANSWERS)
+    recorded = RecordedAnswers(folder / "runs" / "killed" / ANSWERS)
     for name in ("north", "south"):
         recorded.record(Reply("run", "question", name, "v", (("2021", None),)))
     assert "1 recorded answer of site south to unfinished runs deleted" in typed(

@@ -40,7 +40,7 @@ def test_results_are_compared_as_text_json_and_page(written):
 
 
 BROKEN = {
-    "newer.json": ('{"format": "fedrcd-discovery/2"}', "newer version of fedrcd"),
+    "newer.json": ('{"format": "fedrcd-discovery/3"}', "newer version of fedrcd"),
     "broken.json": ('{"format": "fedrcd-disc', "broken JSON in line 1"),
     "other.json": ("[]", "not a discovery"),
     "empty.json": ("", "broken JSON in line 1"),

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrcd.federation.site.rules import Case, Rules
 
 from fedrcd.data.table import Table
 from fedrcd.federation.refusals import Refused
 from fedrcd.federation.site.disclosure import check_question
 from fedrcd.federation.site.log import Entry
-from fedrcd.federation.site.rules import Case, Rules
 from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.questions import Basis, EntropyQuestion, PairQuestion
 from fedrcd.statistics.expectation import Gaussian

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from fedrcd.federation.site.rules import Rules
 from pyarrow import parquet
 
 from fedrcd.api.membership import membership, send
@@ -25,7 +26,6 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.site.contributing import contribute
 from fedrcd.federation.site.erasure import Member
 from fedrcd.federation.site.release import Door
-from fedrcd.federation.site.rules import Rules
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.surroundings import Surroundings
 from fedrcd.statistics.grid import ARITHMETIC

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fedrcd.federation.plan import RunPlan
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.messages import federation_digest
-from fedrcd.federation.plan import RunPlan
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.site.service import SiteService, declared_tables
 from fedrcd.federation.site.settings import SiteSettings

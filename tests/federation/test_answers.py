@@ -1,10 +1,10 @@
-"""Answers that are kept until a run ends."""
+"""RecordedAnswers that are kept until a run ends."""
 
 import numpy as np
 import pytest
 
 from fedrcd.errors import FileError
-from fedrcd.federation.answers import Answers
+from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
 from fedrcd.federation.messages import Reply
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.exact_sums import exact_tensor_sums
@@ -18,10 +18,10 @@ def reply(site="a", run="r", digest="d"):
 
 
 def test_an_answer_is_found_again_to_the_bit(tmp_path):
-    answers = Answers(tmp_path / "run" / "answers.sqlite")
+    answers = RecordedAnswers(tmp_path / "run" / "answers.sqlite")
     assert answers.find("r", "d", "a") is None
     answers.record(reply())
-    found = Answers(answers.path).find("r", "d", "a")
+    found = RecordedAnswers(answers.path).find("r", "d", "a")
     assert found.version == "v"
     assert [label for label, _ in found.blocks] == ["2021", "2022"]
     assert to_bytes(found.blocks[0][1]) == to_bytes(SUMS)
@@ -31,14 +31,14 @@ def test_an_answer_is_found_again_to_the_bit(tmp_path):
 
 
 def test_the_version_of_the_rows_is_remembered(tmp_path):
-    answers = Answers(tmp_path / "answers.sqlite")
+    answers = RecordedAnswers(tmp_path / "answers.sqlite")
     assert answers.version("r", "a") is None
     answers.record(reply())
     assert answers.version("r", "a") == "v"
 
 
 def test_a_site_can_be_forgotten(tmp_path):
-    answers = Answers(tmp_path / "answers.sqlite")
+    answers = RecordedAnswers(tmp_path / "answers.sqlite")
     assert answers.forget("a") == 0
     answers.record(reply())
     answers.record(reply("b"))
@@ -52,7 +52,7 @@ def test_a_site_can_be_forgotten(tmp_path):
 
 
 def test_everything_can_be_deleted(tmp_path):
-    answers = Answers(tmp_path / "answers.sqlite")
+    answers = RecordedAnswers(tmp_path / "answers.sqlite")
     answers.record(reply())
     answers.delete()
     assert list(tmp_path.iterdir()) == []
@@ -61,4 +61,4 @@ def test_everything_can_be_deleted(tmp_path):
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "answers.sqlite").mkdir()
     with pytest.raises(FileError, match="cannot keep answers"):
-        Answers(tmp_path / "answers.sqlite").record(reply())
+        RecordedAnswers(tmp_path / "answers.sqlite").record(reply())

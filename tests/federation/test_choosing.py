@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrcd.federation.coordinator.choosing import choose_method
 
 from fedrcd.data.federation import BlockEntry
-from fedrcd.federation.choosing import choose_method
-from fedrcd.federation.conduct import Conductor
-from fedrcd.federation.deployed import Fault, Patience, SiteLost
-from fedrcd.federation.plan import Outcome, Resampling, Status
+from fedrcd.federation.coordinator.conduct import Conductor
+from fedrcd.federation.coordinator.finding_files import read_finding
+from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
+from fedrcd.federation.coordinator.resampling import plan_groups
+from fedrcd.federation.coordinator.run_folder import Status
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.resampling import plan_groups
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
+from fedrcd.methods.finding import Resampling
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.couriers import Direct
@@ -67,7 +69,7 @@ def reference(disk, method):
     ("smallest", "method"), [(1063, "fedrcd-s"), (1062, "fedrcd-sx"), (884, "fedrcd-sx"), (883, "fedrcd-sp")]
 )
 def test_the_rows_of_the_smallest_site_decide(many_columns, smallest, method):
-    choice = choose_method(with_rows(many_columns, smallest, 5000, 5000), "auto")
+    choice = choose_method(with_rows(many_columns, smallest, 5000, 5000), "auto", trust_coordinator=True)
     assert choice.method == method
     assert ("does not release the full tensor" in choice.reason) == (method != "fedrcd-s")
     assert ("more numbers than a site may release; the order is less accurate" in choice.reason) == (
@@ -81,9 +83,11 @@ def test_a_method_that_is_named_is_taken(many_columns):
 
 def test_numbers_of_rows_that_come_with_every_entry_count_too(tmp_path):
     federation = scattered(tmp_path).federation
+    few = with_rows(federation, 100, 100, 46)  # 70 numbers of 69
     assert choose_method(federation, "auto").method == "fedrcd-s"
     assert choose_method(with_rows(federation, 100, 100, 100), "auto").method == "fedrcd-s"
-    assert choose_method(with_rows(federation, 100, 100, 46), "auto").method == "fedrcd-sx"  # 70 numbers of 69
+    assert choose_method(few, "auto", trust_coordinator=True).method == "fedrcd-sx"
+    assert choose_method(few, "auto").method == "fedrcd-sp"
 
 
 def test_where_no_site_has_all_columns_pairs_are_enough_whatever_is_refused(tmp_path):
@@ -94,7 +98,7 @@ def test_where_no_site_has_all_columns_pairs_are_enough_whatever_is_refused(tmp_
 def test_a_run_over_few_rows_takes_a_method_that_all_sites_answer(tmp_path):
     disk = horizontal(tmp_path, p=16, rows=(590, 600, 700))
     courier = Direct(disk)
-    outcome = conducted(disk, disk.plan("auto"), courier)
+    outcome = conducted(disk, disk.plan("auto", trust_coordinator=True), courier)
     assert (outcome.method, outcome.rounds, outcome.warnings) == ("fedrcd-sx", 15, ())
     assert outcome.chosen == "a site does not release the full tensor"
 
@@ -106,7 +110,7 @@ def test_a_run_over_fewer_rows_ends_within_the_budget(tmp_path):
 
 
 def test_a_site_that_refuses_the_tensor_changes_the_choice(disk):
-    outcome = conducted(disk, disk.plan("auto"), with_strict(disk, B))
+    outcome = conducted(disk, disk.plan("auto", trust_coordinator=True), with_strict(disk, B))
     assert outcome.method == "fedrcd-sx"
     assert outcome.sites == NAMES
     assert np.array_equal(outcome.estimate.B, reference(disk, "fedrcd-sx").B)
@@ -116,11 +120,11 @@ def test_a_site_that_refuses_the_tensor_changes_the_choice(disk):
         "fedrcd-s"
     )
     assert Status.read(disk.plan().folder).warnings == (warning,)
-    assert Outcome.read(disk.plan().folder).chosen == "a site does not release the full tensor"
+    assert read_finding(disk.plan().folder).chosen == "a site does not release the full tensor"
 
 
 def test_sites_are_not_left_out_where_another_method_does(disk):
-    outcome = conducted(disk, disk.plan("auto", allow_missing=True), with_strict(disk, B))
+    outcome = conducted(disk, disk.plan("auto", trust_coordinator=True, allow_missing=True), with_strict(disk, B))
     assert outcome.missing == ()
 
 
@@ -131,7 +135,7 @@ def test_a_method_that_was_named_is_not_changed(disk):
 
 def test_a_site_whose_budget_ends_between_rounds_changes_the_choice(disk):
     tight = replace(STRICT, share=0.05)  # 125 numbers: the first of four rounds
-    outcome = conducted(disk, disk.plan("auto"), with_strict(disk, B, tight))
+    outcome = conducted(disk, disk.plan("auto", trust_coordinator=True), with_strict(disk, B, tight))
     assert outcome.method == "fedrcd-sp"
     assert [warning.rpartition("; ")[2] for warning in outcome.warnings] == [
         "going on with fedrcd-sx instead of fedrcd-s",
@@ -153,13 +157,13 @@ def test_a_refusal_of_the_last_choice_stops_the_run(disk):
 
 def test_methods_that_follow_each_other_do_not_meet_in_the_logs_of_sites(disk):
     faults = {B: [refusing(Refusal.TENSOR_ROWS), None, None, refusing(Refusal.BUDGET)]}
-    outcome = conducted(disk, disk.plan("auto", check=True), Direct(disk, faults))
+    outcome = conducted(disk, disk.plan("auto", trust_coordinator=True, check=True), Direct(disk, faults))
     assert outcome.method == "fedrcd-sp"
     assert outcome.checked.residuals is not None  # along another order than that of the rounds before
 
 
 def test_a_run_that_is_resumed_chooses_the_same_and_asks_nothing_twice(disk):
-    plan = disk.plan("auto", patience=Patience(deadline=1.0, retries=0))
+    plan = disk.plan("auto", trust_coordinator=True, retry_policy=RetryPolicy(deadline=1.0, retries=0))
     with pytest.raises(SiteLost, match="stopped before it answered"):
         conducted(disk, plan, with_strict(disk, B, faults={B: [None, None, Fault.DIED]}))
     courier = with_strict(disk, B)
@@ -168,6 +172,29 @@ def test_a_run_that_is_resumed_chooses_the_same_and_asks_nothing_twice(disk):
     assert np.array_equal(outcome.estimate.B, reference(disk, "fedrcd-sx").B)
     others = {(name, number): 1 for name in (A, C) for number in (3, 4)}
     assert courier.asked == {(B, 1): 1, (B, 2): 1, (B, 3): 1, (B, 4): 1, **others}  # B refuses the tensor again
+
+
+def test_without_trust_auto_takes_one_round(tmp_path):
+    disk = horizontal(tmp_path, p=16, rows=(590, 600, 700))
+    outcome = conducted(disk, disk.plan("auto"), Direct(disk))
+    assert (outcome.method, outcome.rounds, outcome.warnings) == ("fedrcd-sp", 1, ())
+    assert outcome.chosen == (
+        "a site does not release the full tensor, and several rounds are for sites that trust the coordinator; the "
+        "order is less accurate"
+    )
+
+
+def test_a_method_of_several_rounds_that_is_named_is_asked_for_without_trust(many_columns):
+    assert choose_method(many_columns, "fedrcd-sx") == ("fedrcd-sx", "")
+
+
+def test_a_site_that_does_not_trust_the_coordinator_changes_the_choice(disk):
+    faults = {B: [refusing(Refusal.TENSOR_ROWS), refusing(Refusal.TRUST)]}
+    outcome = conducted(disk, disk.plan("auto", trust_coordinator=True), Direct(disk, faults))
+    assert (outcome.method, outcome.rounds) == ("fedrcd-sp", 1)
+    assert [warning.rpartition("; ")[2] for warning in outcome.warnings][-1] == (
+        "going on with fedrcd-sp instead of fedrcd-sx"
+    )
 
 
 def test_a_bootstrap_of_small_groups_takes_pairs(tmp_path):

@@ -4,18 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrcd.federation.coordinator.choosing import choose_method
+from fedrcd.federation.site.rules import Rules
 
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.federation.answers import ANSWERS, Answers
-from fedrcd.federation.choosing import choose_method
-from fedrcd.federation.conduct import Conductor, ask_frame
-from fedrcd.federation.deployed import Deployed, Fault, Patience, SiteLost
+from fedrcd.federation.coordinator.conduct import Conductor, ask_frame
+from fedrcd.federation.coordinator.finding_files import read_finding
+from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
+from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
+from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.coordinator.transport import MachineTransport
 from fedrcd.federation.messages import cohort_layout
-from fedrcd.federation.plan import Outcome, RunPlan, Status
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site.rules import Rules
 from fedrcd.federation.site.service import declared_frame
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
@@ -56,10 +58,10 @@ def transport(disk, courier, **changes):
         "run": "r1.0",
         "federation": disk.digest,
         "blocks": {site.name: site.blocks for site in disk.federation.sites},
-        "answers": Answers(disk.folder / "answers.sqlite"),
-        "patience": Patience(deadline=1.0, retries=1, approval=0.5, pause=0.01),
+        "answers": RecordedAnswers(disk.folder / "answers.sqlite"),
+        "retry_policy": RetryPolicy(deadline=1.0, retries=1, approval=0.5, pause=0.01),
     }
-    return Deployed(**{**fields, **changes})
+    return MachineTransport(**{**fields, **changes})
 
 
 def question(disk):
@@ -242,7 +244,7 @@ def conduct(disk, plan=None, faults=None, present=NAMES, **settings):
 
 
 def impatient(disk, **changes):
-    return disk.plan("fedrcd-x", patience=Patience(deadline=1.0, retries=0), **changes)
+    return disk.plan("fedrcd-x", retry_policy=RetryPolicy(deadline=1.0, retries=0), **changes)
 
 
 def estimate(disk, cohort=NAMES, method="fedrcd-x"):
@@ -256,7 +258,7 @@ def test_a_run_ends_with_an_outcome_and_without_recorded_answers(disk):
     assert np.array_equal(outcome.estimate.B, estimate(disk).B)
     assert not (disk.folder / "result" / ANSWERS).exists()
     assert Status.read(plan.folder).state == "finished"
-    again = Outcome.read(plan.folder)
+    again = read_finding(plan.folder)
     assert np.array_equal(again.estimate.B, outcome.estimate.B)
     assert np.array_equal(again.estimate.marginals.cov, outcome.estimate.marginals.cov)
     assert (again.sites, again.missing, again.rounds) == (NAMES, (), 2)
@@ -309,11 +311,11 @@ def test_a_site_that_refuses_can_be_left_out(disk):
 
 
 def test_a_plan_comes_back(disk):
-    plan = disk.plan("fedrcd-x", options={"weights": "bic"}, allow_missing=True, patience=Patience(deadline=3.0))
+    plan = disk.plan("fedrcd-x", options={"weights": "bic"}, allow_missing=True, retry_policy=RetryPolicy(deadline=3.0))
     plan.write()
     assert RunPlan.read(plan.folder) == plan
     assert plan.same_as(replace(plan, run="other", wait=3.0))
-    assert not plan.same_as(replace(plan, method="fedrcd-s"))
+    assert not plan.same_as(replace(plan, settings=replace(plan.settings, method="fedrcd-s")))
 
 
 def test_auto_avoids_rounds_between_machines(disk):
@@ -340,13 +342,13 @@ def transport_without_frame(disk, courier):
     from fedrcd.statistics.frame import Frame
 
     setting = Setting(disk.federation.variables, Frame.identity(3), None, grid=EXACT)
-    return Deployed(
+    return MachineTransport(
         setting=setting,
         courier=courier,
         run="again",
         federation=disk.digest,
         blocks={site.name: site.blocks for site in disk.federation.sites},
-        answers=Answers(disk.folder / "other.sqlite"),
+        answers=RecordedAnswers(disk.folder / "other.sqlite"),
     )
 
 

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from fedrcd.federation.site.rules import Case, Rules
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ from fedrcd.federation.messages import QUESTIONS
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site.cells import few_levels, small_cells
 from fedrcd.federation.site.disclosure import RULES, check_budget, check_question, spent_numbers
-from fedrcd.federation.site.rules import Case, Rules
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import (
     Basis,

@@ -102,9 +102,7 @@ class Asking:
 
     def __init__(self, disk):
         self.disk, self.traffic, self.replies = disk, Traffic(), []
-        self.setting = Setting(
-            disk.federation.variables, disk.federation.declared_frame(), grid=ARITHMETIC["exact"]
-        )
+        self.setting = Setting(disk.federation.variables, disk.federation.declared_frame(), grid=ARITHMETIC["exact"])
         self.behind = disk.in_process()
 
     def pool(self, question):

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrcd.federation.site.rules import Rules
 
 from fedrcd.data.federation import VariableFrame
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.messages import Request
-from fedrcd.federation.site.preview import rehearse
-from fedrcd.federation.site.rules import Rules
 from fedrcd.federation.site.check import check_site
 from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.preview import rehearse
 from fedrcd.federation.site.service import declared_frame, open_blocks
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrcd.federation.site.rules import Rules
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation import site_service
-from fedrcd.federation.site.disclosure import spent_numbers
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.site.disclosure import spent_numbers
 from fedrcd.federation.site.secret import read_secret, write_secret
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings, declared_frame

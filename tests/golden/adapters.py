@@ -20,22 +20,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from fedrcd.data.site_rows import read_site_rows
+from fedrcd.federation.deployed import Patience
+from fedrcd.federation.plan import Resampling, RunPlan
+from fedrcd.federation.site_log import SiteLog
+from fedrcd.federation.site_service import SiteSettings
 
 import fedrcd
 from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.api.stored import discover_stored, leave_one_site_out
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
-from fedrcd.data.site_rows import read_site_rows
 from fedrcd.errors import FedrcdError
-from fedrcd.federation.deployed import Patience
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
-from fedrcd.federation.plan import Resampling, RunPlan
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site_log import SiteLog
-from fedrcd.federation.site_service import SiteSettings
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run as drive

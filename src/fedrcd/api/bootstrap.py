@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from fedrcd.api.bootstrap_result import Bootstrap
-from fedrcd.api.discovery import Discovery
-from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare
-from fedrcd.api.progress import require_callable, told
-from fedrcd.api.settings import BOOTSTRAP
-from fedrcd.data.rows import count_rows
+from fedrcd.api.describe import Background, discovery_of
+from fedrcd.api.grouping import default_groups, plan, require_seed, with_secrets
+from fedrcd.api.progress import Progress, require_callable, told
+from fedrcd.api.tables import Prepared, is_transport, prepare
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.constraints import Constraints
-from fedrcd.methods.auto import AUTO
-from fedrcd.methods.bootstrap import (
-    BootstrapPlan,
-    Resampled,
-    bytes_of_groups,
-    groups_for,
-    one_round,
-    resample_groups,
-    row_replicates,
-)
-from fedrcd.methods.skeleton import Parts
-from fedrcd.protocol.driver import run
-from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
+from fedrcd.methods.bootstrap import BootstrapPlan, Resampled, one_round, row_replicates
+from fedrcd.methods.finding import Finding, Resampling
+from fedrcd.methods.settings import AUTO, BOOTSTRAP, Settings, with_settings
+from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.in_process import in_process
-from fedrcd.protocol.site import LocalSite, available_threads
-from fedrcd.protocol.transport import InProcess, Setting
+from fedrcd.protocol.site import available_threads
+from fedrcd.protocol.transport import InProcess
 
 
+@with_settings
 def bootstrap(
     tables: Any,
     method: str = AUTO,
@@ -51,13 +39,14 @@ def bootstrap(
     announce: Callable[[BootstrapPlan], None] | None = None,
     replicated: Callable[[int], None] | None = None,
     check_scale: bool = False,
+    progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Bootstrap:
     """Run a discovery on all rows and on resampled ones.
 
     Parameters
     ----------
-    tables, method, check_scale, **settings
+    tables, method, check_scale, progress, **settings
         As for `discover`.
     n_sampling : int
         Number of replicates.
@@ -96,59 +85,34 @@ def bootstrap(
     for name, function in (("announce", announce), ("replicated", replicated)):
         require_callable(name, function)
     jobs = n_jobs or available_threads()
-    with told(settings.pop("progress", None)) as tell:
-        given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
-        given["progress"] = tell.of_traffic
-        replicated = replicated or tell.of_replicates
-        prepared = prepare(tables, method, settings, **given, one_round=resample == "groups")
+    with told(progress) as tell:
+        given = Settings.of(method, **settings)
+        prepared = prepare(tables, given, progress=tell.of_traffic, one_round=resample == "groups")
+        how: dict[str, Any] = {"jobs": jobs, "progress": replicated or tell.of_replicates, "standardised": check_scale}
+        drawn: dict[str, Any] = {"n_sampling": int(n_sampling), "random_state": seed.entropy, "resample": resample}
         if resample == "rows":
-            found = _by_rows(prepared, given, n_sampling, seed, jobs, replicated)
+            if is_transport(tables):
+                raise ConfigError("resample='rows' needs the rows, and a transport was given; take resample='groups'")
+            found = _by_rows(prepared, n_sampling, seed, **how)
         else:
-            found = _by_groups(prepared, groups, n_sampling, seed, jobs, announce, replicated)
-    drawn = {"n_sampling": int(n_sampling), "random_state": seed.entropy, "resample": resample}
-    if found.groups:
-        drawn["groups"] = int(found.groups)
-    settings = {**found.prepared.settings, BOOTSTRAP: drawn}
-    return _result(replace(found.prepared, settings=settings), found.resampled, check_scale=check_scale)
-
-
-class _Found(NamedTuple):
-    prepared: Prepared
-    resampled: Resampled
-    groups: int = 0
-
-
-def _by_groups(
-    prepared: Prepared,
-    groups: int | None,
-    n_sampling: int,
-    seed: np.random.SeedSequence,
-    jobs: int,
-    announce: Callable[[BootstrapPlan], None] | None,
-    replicated: Callable[[int], None] | None,
-) -> _Found:
-    """Ask for the groups in one round and resample them."""
-    parts = one_round(prepared.card, prepared.options)
-    transport = with_secrets(prepared.transport, seed)
-    number = groups or default_groups(transport)
-    if announce:
-        announce(plan(prepared.card.name, parts, prepared.setting, transport, number))
-    resampled = resample_groups(
-        parts, prepared.setting, transport, number, n_sampling, seed, jobs=jobs, progress=replicated
+            if isinstance(prepared.transport, InProcess) and not is_transport(tables):
+                prepared = _over(prepared, with_secrets(prepared.transport, seed))
+            drawn["groups"] = int(groups or _groups(prepared))
+            _announce(prepared, drawn["groups"], announce)
+            resampling = Resampling(replicates=int(n_sampling), groups=drawn["groups"], seed=int(seed.entropy))  # type: ignore[arg-type]
+            found = prepared.run.find(resampling=resampling, **how)
+    result = bootstrap_of(found, prepared.background(), warn=2)
+    return replace(
+        result, discovery=replace(result.discovery, settings={**result.discovery.settings, BOOTSTRAP: drawn})
     )
-    return _Found(replace(prepared, transport=transport), resampled, number)
 
 
-def _result(prepared: Prepared, resampled: Resampled, *, check_scale: bool) -> Bootstrap:
-    standardised = prepared.order_of_standardised(resampled.estimate) if check_scale else None
-    found = prepared.discovery(resampled.estimate, resampled.replicates.edge_shares(), standardised)
-    return told_by(resampled, found, prepared.setting.constraints, filled=prepared.fills)
-
-
-def told_by(
-    resampled: Resampled, found: Discovery, constraints: Constraints | None, *, filled: bool = False
-) -> Bootstrap:
-    """What replicates say about the result on all rows."""
+def bootstrap_of(finding: Finding, background: Background, *, warn: int = 0) -> Bootstrap:
+    """The bootstrap in what a run found that was asked for replicates; `warn` as of `discovery_of`."""
+    if finding.resampled is None:
+        raise ConfigError("the run made no replicates")
+    found = discovery_of(finding, background, warn=warn and warn + 1)
+    known, resampled = finding.settings.knowledge, finding.resampled
     names, replicates = found.names, resampled.replicates
     without = {
         site: other if isinstance(other, str) else (tuple(names[i] for i in other[0]), other[1])
@@ -161,77 +125,62 @@ def told_by(
         covariance=resampled.estimate.marginals.cov,
         covariances=replicates.cov,
         failed=replicates.failed,
-        constraints=constraints,
+        constraints=known.constraints(names) if known else None,
         units=resampled.units,
         freedom=float(resampled.units - resampled.blocks) if resampled.units else math.inf,
         smallest_group=resampled.smallest,
         without=without,
-        filled=filled,
+        filled=background.filled,
     )
+
+
+def _over(prepared: Prepared, transport: InProcess) -> Prepared:
+    """The same run over another transport."""
+    return replace(prepared, run=replace(prepared.run, transport=transport))
+
+
+def _groups(prepared: Prepared) -> int:
+    """How many groups a site should have; the least where nothing is known of its rows."""
+    transport = prepared.transport
+    return default_groups(transport) if isinstance(transport, InProcess) else LEAST_GROUPS
+
+
+def _announce(prepared: Prepared, groups: int, announce: Callable[[BootstrapPlan], None] | None) -> None:
+    """Say what sites will send, where that is known; raise if the method cannot be resampled by groups."""
+    run, transport = prepared.run, prepared.transport
+    parts = one_round(run.card, run.settings.method_options)
+    if announce and isinstance(transport, InProcess):
+        announce(plan(run.card.name, parts, run.setting, transport, groups))
 
 
 def _by_rows(
     prepared: Prepared,
-    given: dict[str, Any],
     n_sampling: int,
     seed: np.random.SeedSequence,
+    *,
     jobs: int,
-    replicated: Callable[[int], None] | None,
-) -> _Found:
+    progress: Callable[[int], None] | None,
+    standardised: bool,
+) -> Finding:
     """Draw rows with replacement and run the whole method again."""
-    if prepared.setting.fills_gaps or given.get("within") == "auto":
+    run, transport, settings = prepared.run, prepared.transport, prepared.run.settings
+    if run.setting.fills_gaps or settings.within == "auto":
         raise ConfigError("resample='rows' cannot choose or fill anew in every replicate; take resample='groups'")
-    names = prepared.setting.variables
-    chosen = {name: given[name] for name in ("within", "missing") if name in given}
-    rows = [
-        replace(block, data=site.rows.values, ids=None)
-        for block, site in zip(prepared.blocks, prepared.transport.sites, strict=True)
-        if isinstance(site, LocalSite)
-    ]
-    embed = partial(in_process, variables=names, grid=prepared.setting.grid, **chosen)
-    estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
-    replicates = row_replicates(
-        prepared.parts, prepared.setting, rows, embed, seed.spawn(n_sampling), jobs=jobs, progress=replicated
+    assert isinstance(transport, InProcess)
+    sites: Any = transport.sites
+    rows = [replace(site.rows, ids=None) for site in sites]
+    embed: Any = partial(
+        in_process,
+        variables=run.setting.variables,
+        grid=run.setting.grid,
+        within=settings.within,
+        missing=settings.missing,
     )
-    return _Found(prepared, Resampled(estimate, replicates, units=0, blocks=0, smallest=1, without={}))
-
-
-def with_secrets(transport: InProcess, seed: np.random.SeedSequence, least: int = 1) -> InProcess:
-    """The same sites with a secret per block to split rows by; in one process there is nobody to hide it from."""
-    entropy = str(seed.entropy).encode()
-    sites = [
-        replace(site, grouping=Grouping(hashlib.blake2b(entropy + site.block.encode()).digest(), least))
-        for site in transport.sites
-        if isinstance(site, LocalSite)
-    ]
-    return replace(transport, sites=sites)
-
-
-def default_groups(transport: InProcess) -> int:
-    """Groups per site: enough over all sites, none with fewer rows than a site answers for."""
-    sizes = [count_rows(site.rows) for site in transport.sites if isinstance(site, LocalSite)]
-    rows = max(100, 10 * len(transport.setting.variables))
-    return max(LEAST_GROUPS, groups_for(sizes, [rows] * len(sizes)))
-
-
-def plan(method: str, parts: Parts[Any], setting: Setting, transport: InProcess, groups: int) -> BootstrapPlan:
-    """What the bootstrap of a federation in this process will cost."""
-    sites = [site for site in transport.sites if isinstance(site, LocalSite)]
-    layout = setting.layout
-    holdings = [(site.name, 0 if layout is None else site.place_in(layout)) for site in sites]
-    gaps = any(site.gaps for site in sites)
-    return BootstrapPlan(method, groups, bytes_of_groups(parts, setting, holdings, groups, gaps=gaps))
+    found = run.find(standardised=standardised)
+    drawn = row_replicates(run.parts, run.setting, rows, embed, seed.spawn(n_sampling), jobs=jobs, progress=progress)
+    return replace(found, resampled=Resampled(found.estimate, drawn, units=0, blocks=0, smallest=1, without={}))
 
 
 def _require_count(name: str, value: object, least: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ConfigError(f"{name} must be a whole number of at least {least}, got {value!r}")
-
-
-def require_seed(random_state: object) -> np.random.SeedSequence:
-    """The seed that a user gave, or a fresh one."""
-    if random_state is None:
-        return np.random.SeedSequence(int.from_bytes(os.urandom(16), "big"))
-    if not isinstance(random_state, Integral) or isinstance(random_state, bool) or random_state < 0:
-        raise ConfigError(f"random_state must be a whole number of at least 0 or None, got {random_state!r}")
-    return np.random.SeedSequence(int(random_state))

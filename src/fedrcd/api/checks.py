@@ -7,29 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP
+from fedrcd.api.describe import Background, discovery_of
+from fedrcd.api.discover import BY_BOOTSTRAP, by_bootstrap
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.api.prepare import RUN_SETTINGS, Prepared, prepare
-from fedrcd.api.progress import told
-from fedrcd.api.settings import recalled
+from fedrcd.api.progress import Progress, told
+from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
-from fedrcd.methods.auto import AUTO
-from fedrcd.methods.checks import (
-    Check,
-    Findings,
-    Remembering,
-    ask_residuals,
-    assess,
-    no_residuals,
-    scale_check,
-    single_round,
-)
+from fedrcd.methods.checks import Check, Findings, assess, no_residuals
 from fedrcd.methods.deflations.pairs import ask_pairs
-from fedrcd.methods.skeleton import Estimate, Marginals
-from fedrcd.protocol.combine import NobodyAnswers
-from fedrcd.protocol.driver import run
-from fedrcd.protocol.transport import Traffic
-from fedrcd.statistics.residual_sums import ResidualSums
+from fedrcd.methods.finding import Checked, Finding
+from fedrcd.methods.settings import AUTO, Settings, with_settings
+from fedrcd.methods.skeleton import Estimate
+from fedrcd.protocol.driver import run as drive
 from fedrcd.typing import IntVector
 
 if TYPE_CHECKING:
@@ -114,12 +103,20 @@ class Checks:
         return pd.DataFrame(np.where(tests.tells, tests.p_values, np.nan), index=names, columns=names)
 
 
-def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, **settings: Any) -> Checks:
+@with_settings
+def check(
+    tables: Any,
+    method: str | Discovery = AUTO,
+    *,
+    level: float = 0.05,
+    progress: Progress | bool | None = None,
+    **settings: Any,
+) -> Checks:
     """Test the assumptions behind a discovery, in one round after it; rows with missing values are left out.
 
     Parameters
     ----------
-    tables, **settings
+    tables, progress, **settings
         As for `discover`.
     method : str or Discovery
         What to run and check; or a discovery of these tables, whose order and edges are checked, with its settings.
@@ -134,65 +131,44 @@ def check(tables: Any, method: str | Discovery = AUTO, *, level: float = 0.05, *
     ['non-gaussian', 'independence', 'linearity', 'sites alike', 'scale']
     """
     require_level(level)
-    with told(settings.pop("progress", None)) as tell:
-        given = {name: settings.pop(name) for name in RUN_SETTINGS if name in settings}
-        given["progress"] = tell.of_traffic
+    with told(progress) as tell:
         if isinstance(method, Discovery):
-            return _check_given(tables, method, given, settings, level)
-        return _check_anew(tables, method, given, settings, level)
+            return _check_given(tables, method, settings, level, tell.of_traffic)
+        prepared = prepare(tables, Settings.of(method, **settings), progress=tell.of_traffic)
+        found = prepared.run.find(check=True)
+    return checks_of(found, prepared.background(), level, warn=2)
 
 
-def _check_anew(tables: Any, method: str, given: dict[str, Any], options: dict[str, Any], level: float) -> Checks:
-    """Discover, and check what was found: residuals in one round more."""
-    prepared = prepare(tables, method, options, **given)
-    transport = Remembering(prepared.transport, [])
-    estimate = run(prepared.parts.rounds(prepared.setting), transport)
-    found = prepared.discovery(estimate)
-    first = transport.answers[-1] if single_round(prepared.card) else None
-    scale = scale_check(prepared.card, prepared.parts, prepared.setting, estimate, first)
-    return _checked(prepared, found, estimate.marginals, scale, level, replace(prepared.transport.traffic))
+def checks_of(finding: Finding, background: Background, level: float = 0.05, *, warn: int = 0) -> Checks:
+    """The checks in what a run found that was asked for them; `warn` as of `discovery_of`."""
+    if finding.checked is None:
+        raise ConfigError("the run asked for nothing that assumptions could be checked by")
+    return judge(discovery_of(finding, background, warn=warn and warn + 1), finding.checked, level)
 
 
-def _check_given(tables: Any, found: Discovery, given: dict[str, Any], changed: dict[str, Any], level: float) -> Checks:
-    """Check a discovery that was made before, as it was made: moments in one round, residuals in another."""
-    options = dict(found.options)
-    if options.get("weights") == BY_BOOTSTRAP:
-        options = {k: value for k, value in options.items() if k != "weights" and k not in SELECT_BY_BOOTSTRAP}
-    options |= changed
-    prepared = prepare(tables, found.method, options, **{**recalled(found), **given})
-    _, marginals = run(ask_pairs(prepared.setting, 2, "plug-in", complete=True), prepared.transport)
-    scale = scale_check(prepared.card, prepared.parts, prepared.setting, _order_only(found, marginals), None)
-    return _checked(prepared, found, marginals, scale, level, Traffic())
-
-
-def _order_only(found: Discovery, marginals: Marginals) -> Estimate:
-    """A discovery as the estimate it came from, as far as its order."""
-    order = _places(found)
-    return Estimate(order, found.B, (), marginals, order)
-
-
-def _checked(
-    prepared: Prepared, found: Discovery, marginals: Marginals, scale: Check, level: float, before: Traffic
-) -> Checks:
-    """Ask for the residuals and judge; the checks cost what the traffic has grown since `before`."""
-    traffic = prepared.transport.traffic
-    sums: ResidualSums | str
-    try:
-        sums = run(ask_residuals(prepared.setting, marginals, _places(found)), prepared.transport)
-    except NobodyAnswers as problem:
-        sums = str(problem)
-    rounds, bytes_sent = traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent
-    return judge(found, sums, scale, level, rounds=rounds, bytes_sent=bytes_sent)
-
-
-def judge(
-    found: Discovery, sums: ResidualSums | str, scale: Check, level: float, *, rounds: int, bytes_sent: int
-) -> Checks:
+def judge(found: Discovery, checked: Checked, level: float) -> Checks:
     """The verdicts from residual sums, or from the reason why there are none."""
-    if isinstance(sums, str):
-        return Checks(found, (*no_residuals(sums, found.names), scale), None, rounds, bytes_sent)
-    findings = assess(sums, found.names, _places(found), found.B != 0, scale, level)
-    return Checks(found, findings.checks, findings, rounds, bytes_sent)
+    costs = checked.rounds, checked.bytes_sent
+    if checked.residuals is None:
+        return Checks(found, (*no_residuals(checked.problem, found.names), checked.scale), None, *costs)
+    findings = assess(checked.residuals, found.names, _places(found), found.B != 0, checked.scale, level)
+    return Checks(found, findings.checks, findings, *costs)
+
+
+def _check_given(
+    tables: Any, found: Discovery, given: dict[str, Any], level: float, progress: Progress | None
+) -> Checks:
+    """Check a discovery that was made before, as it was made: moments in one round, residuals in another."""
+    made = Settings.recalled(found.settings, **{**found.options, "variables": found.names, "method": found.method})
+    if made.weights == BY_BOOTSTRAP:
+        made = by_bootstrap(made)[1]
+    run = prepare(tables, Settings.of(**{**made.arguments(), **given}), progress=progress).run
+    _, marginals = drive(ask_pairs(run.setting, 2, "plug-in", complete=True), run.transport)
+    order = _places(found)
+    before = replace(run.traffic)
+    checked = run.check(Estimate(order, found.B, (), marginals, order), None)
+    rounds, bytes_sent = before.rounds + checked.rounds, before.bytes_sent + checked.bytes_sent
+    return judge(found, replace(checked, rounds=rounds, bytes_sent=bytes_sent), level)
 
 
 def _places(found: Discovery) -> IntVector:

@@ -1,72 +1,115 @@
-"""A discovery from what a method returned, whichever transport it ran over."""
+"""A discovery from what a run found, whichever transport it went over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fedrcd.api.discovery import Discovery, name_steps, software_versions
-from fedrcd.api.notes import variance_agreement
+from fedrcd.api.notes import (
+    clipped,
+    identifiability,
+    repaired,
+    scale,
+    scattered,
+    standardised_by_sites,
+    variance_agreement,
+)
 from fedrcd.errors import FedrcdWarning
-from fedrcd.methods.registry import Card
-from fedrcd.methods.skeleton import Estimate
+from fedrcd.methods.finding import Finding
+from fedrcd.methods.registry import find
 from fedrcd.methods.standard_errors import effect_errors
-from fedrcd.statistics.coverage import Holding
-from fedrcd.typing import IntVector, Matrix
+from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.grid import Grid
 
 
-def describe(
-    estimate: Estimate,
-    card: Card,
-    variables: tuple[str, ...],
-    options: dict[str, Any],
-    *,
-    sites: int,
-    rounds: int = 0,
-    bytes_sent: int = 0,
-    chosen: str = "",
-    notes: Iterable[FedrcdWarning | str] = (),
-    holdings: Sequence[Holding] = (),
-    standardised: IntVector | None = None,
-    confidence: Matrix | None = None,
-    state_id: str = "",
-    settings: Mapping[str, Any] | None = None,
-    filled: bool = False,
-) -> Discovery:
-    """The estimate with names, costs, notes and errors.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What is known of the rows behind a finding, beside what the run found.
 
-    `standardised` is the order that the method gives for standardised variables, where it depends on scale and
-    somebody asked; `filled` says that missing values were, so that there are fewer observations than rows; the others
-    are as in `Discovery`.
+    Parameters
+    ----------
+    holdings : sequence of Holding
+        Who holds what, if it is known.
+    layout : Layout, optional
+        The same where some site lacks columns or shares rows.
+    grid : Grid, optional
+        On which sums were exact.
+    fills_gaps, filled : bool
+        Whether missing values are filled, and whether there were any: then there are fewer observations than rows.
+    unscaled : bool
+        Whether sites took the units of the variables away.
+    first, last : sequence of warnings or str
+        Notes on these rows, before and after those on the finding.
+    state_id : str
+        The state of the ledger, if there is one.
     """
-    if card.scale_free:
-        standardised = estimate.order
-    has_errors = estimate.marginals.even and not filled
+
+    holdings: Sequence[Holding] = ()
+    layout: Layout | None = None
+    grid: Grid | None = None
+    fills_gaps: bool = False
+    filled: bool = False
+    unscaled: bool = False
+    first: Sequence[FedrcdWarning | str] = ()
+    last: Sequence[FedrcdWarning | str] = field(default=())
+    state_id: str = ""
+
+
+def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | str]:
+    """All that a user should know before trusting a finding."""
+    card, estimate = find(finding.method), finding.estimate
+    return [
+        *background.first,
+        *identifiability(estimate, card),
+        *scale(estimate, card),
+        *standardised_by_sites(card, unscaled=background.unscaled),
+        *repaired(estimate),
+        *scattered(card, background.layout, fills_gaps=background.fills_gaps),
+        *clipped(finding.clipped, background.grid),
+        *background.last,
+    ]
+
+
+def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> Discovery:
+    """What a run found, with names, costs, notes and errors.
+
+    Notes are issued as warnings too if `warn` is above 0: so many calls above this one is the user's.
+    """
+    card, estimate, names = find(finding.method), finding.estimate, finding.variables
+    notes = notes_on(finding, background)
+    for note in notes if warn else ():
+        if isinstance(note, FedrcdWarning):
+            warnings.warn(note, stacklevel=warn + 1)
+    standardised = estimate.order if card.scale_free else finding.standardised
+    has_errors = estimate.marginals.even and not background.filled
     errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0) if has_errors else None
+    checked = finding.checked
     return Discovery(
-        names=variables,
-        order=tuple(variables[i] for i in estimate.order),
+        names=names,
+        order=tuple(names[i] for i in estimate.order),
         B=estimate.B,
-        method=card.name,
-        chosen=chosen,
-        options=options,
+        method=finding.method,
+        chosen=finding.chosen,
+        options=dict(finding.options),
         rows=estimate.marginals.rows,
-        sites=sites,
-        rounds=rounds,
-        bytes_sent=bytes_sent,
+        sites=max(1, len(set(finding.sites))),
+        rounds=finding.rounds - (checked.rounds if checked else 0),
+        bytes_sent=finding.bytes_sent - (checked.bytes_sent if checked else 0),
         variance_agreement=variance_agreement(estimate),
-        start=tuple(variables[i] for i in estimate.start),
-        trace=name_steps(estimate.steps, variables),
-        notes=tuple(map(str, notes)),
+        start=tuple(names[i] for i in estimate.start),
+        trace=name_steps(estimate.steps, names),
+        notes=tuple(map(str, (*finding.warnings, *notes))),
         variances=tuple(np.diagonal(estimate.marginals.cov).tolist()),
-        standardised_order=() if standardised is None else tuple(variables[i] for i in standardised),
-        holdings=tuple(holdings),
+        standardised_order=() if standardised is None else tuple(names[i] for i in standardised),
+        holdings=tuple(background.holdings),
         versions=software_versions(),
-        confidence=confidence,
+        confidence=finding.resampled.replicates.edge_shares() if finding.resampled else None,
         errors=errors.direct if errors else None,
         total_errors=errors.total if errors else None,
-        state_id=state_id,
-        settings=dict(settings or {}),
+        state_id=background.state_id,
+        settings=finding.settings.recorded(),
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
+from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery
-from fedrcd.api.given import KnowledgeLike
-from fedrcd.api.prepare import prepare
 from fedrcd.api.progress import Progress, told
+from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
-from fedrcd.methods.auto import AUTO
+from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.methods.weights import SELECTIONS
-from fedrcd.protocol.driver import run
 
 BY_BOOTSTRAP = "bootstrap"
 SELECT_BY_BOOTSTRAP: dict[str, Any] = {
@@ -26,22 +25,14 @@ SELECT_BY_BOOTSTRAP: dict[str, Any] = {
 """Options of `weights="bootstrap"`, with their defaults."""
 
 
+@with_settings
 def discover(
     tables: Any,
     method: str = AUTO,
     *,
-    variables: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    within: Literal["none", "centre", "standardise", "auto"] = "none",
-    missing: Literal["complete", "expected", "available"] = "complete",
-    missing_codes: Sequence[float] = (),
-    trim: float | None = None,
-    arithmetic: Literal["float", "exact", "compact"] = "float",
-    stack: bool = False,
     check_scale: bool = False,
     progress: Progress | bool | None = None,
-    knowledge: KnowledgeLike | None = None,
-    **options: Any,
+    **settings: Any,
 ) -> Discovery:
     """Causal order and effects behind the rows of one or several tables, from sums over their rows.
 
@@ -49,7 +40,8 @@ def discover(
     ----------
     tables : table or list of tables
         One per site: a DataFrame, an array with rows as observations, or a path to a CSV or Parquet file. All must
-        have the same columns, which are aligned by name, unless they are `fedrcd.Table` with a site each.
+        have the same columns, which are aligned by name, unless they are `fedrcd.Table` with a site each. Or a
+        transport, any object with `setting` and `pool`, such as `fedrcd.in_process` gives.
     method : str
         Name of a method (`fedrcd methods` lists them), or "auto" to have one chosen.
     variables : sequence of str, optional
@@ -93,37 +85,31 @@ def discover(
     >>> discover(example_paths()).rounds
     1
     """
-    settings: dict[str, Any] = {
-        "variables": variables,
-        "drop": drop,
-        "within": within,
-        "missing": missing,
-        "missing_codes": missing_codes,
-        "trim": trim,
-        "arithmetic": arithmetic,
-        "stack": stack,
-        "knowledge": knowledge,
-    }
-    if options.get("weights") == BY_BOOTSTRAP:
-        settings |= {"progress": progress, "check_scale": check_scale}
-        return _select_by_bootstrap(tables, method, settings, options)
+    given = Settings.of(method, **settings)
+    if given.weights == BY_BOOTSTRAP:
+        return _select_by_bootstrap(tables, given, check_scale=check_scale, progress=progress)
     with told(progress) as tell:
-        settings["progress"] = tell.of_traffic
-        prepared = prepare(tables, method, options, **settings)
-        estimate = run(prepared.parts.rounds(prepared.setting), prepared.transport)
-        standardised = prepared.order_of_standardised(estimate) if check_scale else None
-    return prepared.discovery(estimate, standardised=standardised)
+        prepared = prepare(tables, given, progress=tell.of_traffic)
+        found = prepared.run.find(standardised=check_scale)
+    return discovery_of(found, prepared.background(), warn=2)
 
 
-def _select_by_bootstrap(tables: Any, method: str, settings: dict[str, Any], options: dict[str, Any]) -> Discovery:
+def _select_by_bootstrap(tables: Any, settings: Settings, **how: Any) -> Discovery:
     """Keep the edges that at least a share of replicates have."""
     from fedrcd.api.bootstrap import bootstrap
     from fedrcd.api.bootstrap_result import require_threshold
 
+    chosen, others = by_bootstrap(settings)
+    threshold = chosen.pop("threshold")
+    require_threshold(threshold)
+    if others.weights not in SELECTIONS:
+        raise ConfigError(f"base must be one of {', '.join(SELECTIONS)}, got {others.weights!r}")
+    return bootstrap(tables, **chosen, **how, **others.arguments()).select(threshold)
+
+
+def by_bootstrap(settings: Settings) -> tuple[dict[str, Any], Settings]:
+    """How edges are selected by bootstrap, and the settings of every replicate."""
+    options = settings.options
     chosen = {**SELECT_BY_BOOTSTRAP, **{k: v for k, v in options.items() if k in SELECT_BY_BOOTSTRAP}}
     others = {k: v for k, v in options.items() if k not in SELECT_BY_BOOTSTRAP}
-    threshold, others["weights"] = chosen.pop("threshold"), chosen.pop("base")
-    require_threshold(threshold)
-    if others["weights"] not in SELECTIONS:
-        raise ConfigError(f"base must be one of {', '.join(SELECTIONS)}, got {others['weights']!r}")
-    return bootstrap(tables, method, **chosen, **settings, **others).select(threshold)
+    return chosen, replace(settings, weights=chosen.pop("base"), options=others)

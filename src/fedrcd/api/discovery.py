@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fedrcd.api.discovery_file import from_text, read_text, require_consistent, to_text
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.graphs.dag import standardised_effects, total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
     from matplotlib.axes import Axes
-
-FORMAT = "fedrcd-discovery/1"
-MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf}
-"""Optional numbers per pair of variables, and the largest each may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,8 @@ class Discovery:
     order : tuple of str
         Variables in causal order, roots first.
     B : (p, p) array
-        `B[i, j]` is the effect of variable j on variable i; `adjacency` is the same with names.
+        `B[i, j]` is the effect of variable j on variable i; `adjacency` is the same with names. NaN where the effect is
+        not identified.
     method, options
         What was run.
     chosen : str
@@ -87,6 +84,14 @@ class Discovery:
     settings : dict
         How the tables were taken, as far as it was not by default: `within`, `missing`, `trim` and so on, and
         `knowledge`, the statements that the result keeps to.
+    lagged : dict of int to (p, p) array
+        Effects of earlier values by lag: entry [i, j] of `lagged[1]` is the effect of j on i one step later.
+    epsilon, delta : float, optional
+        The differential privacy that the sums kept, if noise was added to them.
+    signatures : tuple of dict
+        Who signed the result, and how that is checked.
+    verified_by : tuple of str
+        Who made the result again from the same sums and found it to be the same.
     """
 
     names: tuple[str, ...]
@@ -112,6 +117,11 @@ class Discovery:
     holdings: tuple[Holding, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    lagged: dict[int, Matrix] = field(repr=False, default_factory=dict)
+    epsilon: float | None = None
+    delta: float | None = None
+    signatures: tuple[dict[str, Any], ...] = ()
+    verified_by: tuple[str, ...] = ()
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -162,19 +172,23 @@ class Discovery:
 
     def edges(self) -> list[Edge]:
         """Edges `(cause, effect, weight)`, strongest first."""
-        return edge_list(self.B, self.names)
+        return edge_list(self._identified, self.names)
+
+    def not_identified(self) -> list[tuple[str, str]]:
+        """Pairs (cause, effect) between which an effect may be, but is not identified."""
+        return [(self.names[j], self.names[i]) for j, i in np.argwhere(np.isnan(self.B.T)).tolist()]
 
     def to_networkx(self) -> nx.DiGraph:
         """A graph with edges from cause to effect and attribute `weight`."""
-        return to_networkx(self.B, self.names)
+        return to_networkx(self._identified, self.names)
 
     def to_dot(self) -> str:
         """Graphviz text with edges from cause to effect."""
-        return to_dot(self.B, self.names)
+        return to_dot(self._identified, self.names)
 
     def to_gml(self) -> str:
         """GML text with edges from cause to effect."""
-        return to_gml(self.B, self.names)
+        return to_gml(self._identified, self.names)
 
     def to_svg(self) -> str:
         """A picture in SVG: causes above effects, lines as wide as effects are strong."""
@@ -196,21 +210,14 @@ class Discovery:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""
-        apart = {"B", *MATRICES, *_RECORDS}
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in apart}
-        if not self.state_id:
-            del plain["state_id"]
-        records = {name: [asdict(record) for record in getattr(self, name)] for name in _RECORDS}
-        matrices = {name: getattr(self, name).tolist() for name in MATRICES if getattr(self, name) is not None}
-        content = {"format": FORMAT, **plain, "B": self.B.tolist(), **matrices, **records}
-        text = json.dumps(content, indent=1, allow_nan=False, default=_plain)
+        text = to_text(self)
         written(text + "\n", path)
         return text
 
     @classmethod
     def from_json(cls, source: str | Path) -> Discovery:
         """The discovery that `to_json` wrote, from its text or from a file."""
-        text, where = _read(source)
+        text, where = read_text(source)
         try:
             return cls._from_text(text)
         except FileError as problem:
@@ -219,47 +226,13 @@ class Discovery:
     @classmethod
     def _from_text(cls, text: str) -> Discovery:
         """The discovery that a text holds; errors do not say where the text is from."""
+        content = from_text(text)
         try:
-            content = json.loads(text)
-        except json.JSONDecodeError as problem:
-            raise FileError(f"not a discovery: broken JSON in line {problem.lineno}") from None
-        _require_format(content)
-        for name in content:
-            if name not in cls.__dataclass_fields__:
-                raise FileError(f"it holds {name!r}, which this version of fedrcd does not know; upgrade fedrcd")
-        try:
-            content.setdefault("holdings", ())  # which older versions did not write
-            records: dict[str, Any] = {
-                name: tuple(make(**one) for one in content.pop(name)) for name, make in _RECORDS.items()
-            }
-            B = np.array(content.pop("B"), dtype=float)
-            content |= {
-                name: np.array(content[name], dtype=float) for name in MATRICES if content.get(name) is not None
-            }
-            content |= {name: tuple(map(str, content[name])) for name in ("names", "order", "start", "notes")}
-            content |= {name: tuple(content[name]) for name in ("variances", "standardised_order") if name in content}
-            found = cls(B=B, **records, **content)
-        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            found = cls(**content)
+        except TypeError as problem:
             raise FileError(f"not a complete discovery: {problem}") from None
-        found._require_consistent()
+        require_consistent(found)
         return found
-
-    def _require_consistent(self) -> None:
-        """Raise unless the order is one of the variables and the effects are finite and follow it."""
-        orders = [self.order, *filter(None, (self.start, self.standardised_order))]
-        if any(sorted(order) != sorted(self.names) for order in orders) or self.B.shape != (len(self.names),) * 2:
-            raise FileError("not a discovery: its order or its effects are not those of its variables")
-        for name, most in MATRICES.items():
-            values = getattr(self, name)
-            if values is not None and (values.shape != self.B.shape or not ((values >= 0) & (values <= most)).all()):
-                raise FileError(
-                    f"not a discovery: its {name} are not one number from 0 to {most} per pair of variables"
-                )
-        if self.variances and not (len(self.variances) == len(self.names) and all(v > 0 for v in self.variances)):
-            raise FileError("not a discovery: its variances are not those of its variables")
-        order = [self.names.index(name) for name in self.order]
-        if not np.isfinite(self.B).all() or np.triu(self.B[np.ix_(order, order)]).any():
-            raise FileError("not a discovery: its effects do not follow its order")
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture, the order and the strongest edges."""
@@ -269,7 +242,8 @@ class Discovery:
 
     def __repr__(self) -> str:
         shown = " > ".join(self.order if len(self.order) <= 10 else (*self.order[:5], "...", *self.order[-2:]))
-        size = f"{len(self.names)} variables, {np.count_nonzero(self.B)} edges, {self.rows} rows, {self.sites} sites"
+        edges = np.count_nonzero(self._identified)
+        size = f"{len(self.names)} variables, {edges} edges, {self.rows} rows, {self.sites} sites"
         return f"<Discovery by {self.method}: {size}; {shown}>"
 
     def __str__(self) -> str:
@@ -278,6 +252,11 @@ class Discovery:
         lines.append("order: " + " > ".join(self.order))
         lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
+
+    @property
+    def _identified(self) -> Matrix:
+        """The effects, 0 where they are not identified."""
+        return np.where(np.isnan(self.B), 0.0, self.B)
 
     def _frame(self, values: Matrix) -> pd.DataFrame:
         import pandas as pd
@@ -289,47 +268,6 @@ def require_level(level: object) -> None:
     """Raise unless a level of confidence is a number between 0 and 1."""
     if not (isinstance(level, Real) and not isinstance(level, bool) and 0 < float(level) < 1):
         raise ConfigError(f"level must be a number between 0 and 1, got {level!r}")
-
-
-def _holding(*, site: str, block: str, columns: Sequence[str], rows: int) -> Holding:
-    """A holding from its record."""
-    return Holding(site, block, tuple(columns), rows)
-
-
-_RECORDS: dict[str, Callable[..., Any]] = {"trace": TraceStep, "holdings": _holding}
-"""Fields that are tuples of records, and what makes one of its JSON object."""
-
-
-def _require_format(content: object) -> None:
-    """Raise unless this is the format that this version reads; take the mark away."""
-    said = content.pop("format", None) if isinstance(content, dict) else None
-    if said == FORMAT:
-        return
-    family, _, number = str(said).partition("/")
-    if family == FORMAT.partition("/")[0] and number.isdecimal():
-        raise FileError(
-            f"a discovery of format {said}, written by a newer version of fedrcd; upgrade fedrcd, which reads {FORMAT}"
-        )
-    raise FileError(f"not a discovery of format {FORMAT}: fedrcd discover --out FILE.json writes one")
-
-
-def _plain(value: object) -> object:
-    """NumPy scalars among the options as numbers of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} does not go into JSON")
-
-
-def _read(source: str | Path) -> tuple[str, str]:
-    """Text as it is, or the text of a file; and what messages say of where it is from."""
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        return source, ""
-    try:
-        return Path(source).read_text(encoding="utf-8"), f"{source}: "
-    except ValueError:
-        raise FileError(f"{source!s} is not a text file") from None
-    except OSError as problem:
-        raise FileError(f"cannot read {source}: {problem.strerror}") from None
 
 
 def written(text: str, path: str | Path | None) -> str:

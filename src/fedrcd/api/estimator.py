@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -11,26 +12,41 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fedrcd.api.bootstrap import bootstrap, require_seed
+from fedrcd.api.bootstrap import bootstrap
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import check
 from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover
 from fedrcd.api.discovery import Discovery
-from fedrcd.api.prepare import prepare
+from fedrcd.api.grouping import require_seed
+from fedrcd.api.tables import prepare
 from fedrcd.data.opening import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.filling import ask_moments
-from fedrcd.protocol.driver import run
+from fedrcd.methods.settings import OF_TABLES, Settings, parameters
+from fedrcd.protocol.driver import run as drive
 from fedrcd.typing import Matrix
 
-OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "stack")
-"""Parameters that say how tables are read: the same in every method that takes some."""
 PARAMETER_OF = {name: name for name in ("method", "weights", "penalty", *OF_TABLES)} | {"knowledge": "prior_knowledge"}
 """Arguments of `discover` that are parameters here, and so no options."""
 NO_OPTIONS = ("variables", "n_jobs", "announce", "replicated")
 """Arguments of `discover` and `bootstrap` that no fit has."""
+
+
+def _signature() -> inspect.Signature:
+    """The parameters of the estimator: those of `discover` that a fit has, under the names that `lingam` knows."""
+    own = inspect.Parameter
+    some = [one.replace(name=PARAMETER_OF[one.name]) for one in parameters(PARAMETER_OF)]
+    first = [own("self", own.POSITIONAL_OR_KEYWORD), some[0].replace(kind=own.POSITIONAL_OR_KEYWORD)]
+    more = [
+        own("options", own.KEYWORD_ONLY, default=None, annotation="dict[str, Any] | None"),
+        own("random_state", own.KEYWORD_ONLY, default=None, annotation="int | None"),
+    ]
+    return inspect.Signature([*first, *some[1:], *more], return_annotation=None)
+
+
+SIGNATURE = _signature()
 
 
 class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -81,36 +97,14 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         Everything else.
     """
 
-    def __init__(
-        self,
-        method: str = "auto",
-        *,
-        weights: str = "adaptive-lasso",
-        penalty: float = 0.01,
-        drop: Sequence[str] = (),
-        within: Literal["none", "centre", "standardise", "auto"] = "none",
-        missing: Literal["complete", "expected", "available"] = "complete",
-        missing_codes: Sequence[float] = (),
-        trim: float | None = None,
-        arithmetic: Literal["float", "exact", "compact"] = "float",
-        stack: bool = False,
-        options: dict[str, Any] | None = None,
-        prior_knowledge: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.method = method
-        self.weights = weights
-        self.penalty = penalty
-        self.drop = drop
-        self.within = within
-        self.missing = missing
-        self.missing_codes = missing_codes
-        self.trim = trim
-        self.arithmetic = arithmetic
-        self.stack = stack
-        self.options = options
-        self.prior_knowledge = prior_knowledge
-        self.random_state = random_state
+    def __init__(self, *given: Any, **parameters: Any) -> None:
+        bound = SIGNATURE.bind(self, *given, **parameters)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    __init__.__signature__ = SIGNATURE  # type: ignore[attr-defined]  # scikit-learn reads parameters off it
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
         """Discover the order and the effects behind one table, or a list of tables with one per site."""
@@ -197,13 +191,12 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _covariance(self, X: Any) -> Matrix:
         """Pooled covariance, in one round, and some more where gaps are filled."""
-        prepared = prepare(
-            self._as_fitted(X), self.discovery_.method, {}, variables=self.discovery_.names, **self._table_settings()
-        )
-        setting = prepared.setting
+        settings = Settings.of(self.discovery_.method, variables=self.discovery_.names, **self._table_settings())
+        run = prepare(self._as_fitted(X), settings).run
+        setting = run.setting
         if setting.fills_gaps:
-            setting = replace(setting, given=run(ask_moments(setting), prepared.transport))
-        _, marginals = run(ask_pairs(setting, 2, "plug-in"), prepared.transport)
+            setting = replace(setting, given=drive(ask_moments(setting), run.transport))
+        _, marginals = drive(ask_pairs(setting, 2, "plug-in"), run.transport)
         return marginals.cov
 
     def _as_fitted(self, X: Any) -> Any:

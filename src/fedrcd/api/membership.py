@@ -16,9 +16,9 @@ from fedrcd.federation.contribution import Contribution, Parcel, Withdrawal
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.receipts import Receipt
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.erasure import Member, Renewal, find_rows, renew, strike_rows
 from fedrcd.federation.site.release import Door
-from fedrcd.federation.site.rules import Rules
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes

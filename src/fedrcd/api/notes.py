@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from fedrcd.errors import (
     ScaleWarning,
 )
 from fedrcd.graphs.metrics import order_agreement
-from fedrcd.methods.registry import Card
+from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default
+from fedrcd.methods.card import Card, Coverage
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import LocalSite
@@ -61,7 +63,8 @@ def scale(estimate: Estimate, card: Card) -> list[FedrcdWarning]:
     return [
         ScaleWarning(
             f"{card.name} depends on the units of the variables, and its order agrees with a plain sort by variance in "
-            f"{agreement:.0%} of pairs: scale may have decided it; compare with fedrcd-s, which ignores scale"
+            f"{agreement:.0%} of pairs: scale may have decided it; compare with {scale_free_default()}, which ignores "
+            "scale"
         )
     ]
 
@@ -80,7 +83,7 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
 
 def scattered(card: Card, layout: Layout | None, *, fills_gaps: bool) -> list[FedrcdWarning]:
     """Whether a method that lives on cancelling entries got them from different rows."""
-    if layout is None or fills_gaps or card.coverage != "quadruples":
+    if layout is None or fills_gaps or not card.asks_tensor:
         return []
     return [
         CoverageWarning(
@@ -90,15 +93,14 @@ def scattered(card: Card, layout: Layout | None, *, fills_gaps: bool) -> list[Fe
     ]
 
 
-def standardised_by_sites(card: Card, transport: InProcess) -> list[FedrcdWarning]:
+def standardised_by_sites(card: Card, *, unscaled: bool) -> list[FedrcdWarning]:
     """Whether a method that reads scale was given rows without any."""
-    frames = [site.own for site in transport.sites if isinstance(site, LocalSite) and site.own is not None]
-    if card.scale_free or not any((frame.scale != 1).any() for frame in frames):
+    if card.scale_free or not unscaled:
         return []
     return [
         ScaleWarning(
             f"{card.name} depends on the units of the variables, which within='standardise' takes away: take a "
-            "scale-free method, fedrcd-s for one"
+            f"scale-free method, {scale_free_default()} for one"
         )
     ]
 
@@ -129,25 +131,11 @@ def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
 
 
-def notes_on(
-    estimate: Estimate,
-    card: Card,
-    transport: InProcess,
-    blocks: Sequence[Table],
-    *,
-    trim: float | None,
-) -> list[FedrcdWarning]:
-    """All notes on a result; `blocks` are the tables as they came."""
-    notes = [
-        *identifiability(estimate, card),
-        *scale(estimate, card),
-        *standardised_by_sites(card, transport),
-        *repaired(estimate),
-        *scattered(card, transport.setting.layout, fills_gaps=transport.setting.fills_gaps),
-        *clipped(transport.traffic.clipped, transport.setting.grid),
-    ]
-    for site, block in zip(transport.sites, blocks, strict=True):
-        assert isinstance(site, LocalSite)
+def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float | None) -> list[FedrcdWarning]:
+    """Notes on the rows of sites in this process; `blocks` are the tables as they came."""
+    notes: list[FedrcdWarning] = []
+    sites: Any = transport.sites
+    for site, block in zip(sites, blocks, strict=True):
         rows = count_rows(block)
         complete = rows if site.gaps else count_rows(block.select(is_complete))
         if complete < rows:
@@ -159,17 +147,19 @@ def notes_on(
 
 def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[Table]) -> None:
     """Raise if the sites do not hold together what the method needs, or too few complete rows are left."""
-    if missing != "complete" and card.coverage == "all columns" and not card.one_table:
-        raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take fedrcd-s or fedrcd-sp")
+    if missing != "complete" and card.coverage is Coverage.ALL_COLUMNS and not card.one_table:
+        others = " or ".join(one_round_choices())
+        raise ConfigError(f"{card.name} needs complete rows; leave missing='complete' or take {others}")
     require_together(card, transport.setting.layout, len(transport.setting.variables), missing)
     if missing != "complete":
         return
     p = len(transport.setting.variables)
+    sites: Any = transport.sites
     rows = sum(count_rows(block) for block in before)
-    left = sum(count_rows(site.rows) for site in transport.sites if isinstance(site, LocalSite))
+    complete = sum(count_rows(block.select(is_complete)) for block in before)
+    left = sum(count_rows(site.rows) for site in sites)
     needed = max(100, 10 * p)
-    gaps = any(count_rows(block.select(is_complete)) < count_rows(block) for block in before)
-    if gaps and left < needed:
+    if complete < rows and left < needed:
         raise DataError(
             f"only {left} of {rows} rows have no missing value, and {needed} are needed; missing='expected' fills gaps "
             "by pooled moments"
@@ -184,11 +174,9 @@ def require_together(card: Card, layout: Layout | None, p: int, missing: str) ->
         raise ConfigError(
             "missing='expected' cannot fill gaps of rows that several sites share; take missing='complete'"
         )
-    size = {"pairs": 2, "quadruples": min(4, p), "all columns": p}[card.coverage]
-    if missing == "expected":
-        size = 2
+    size = 2 if missing == "expected" else card.coverage.together(p)
     lacking = layout.first_missing(size) if size < p or layout.complete_rows() == 0 else None
     if lacking is not None:
-        advice = "; fedrcd-sp needs pairs only" if size > 2 and layout.first_missing(2) is None else ""
+        advice = f"; {pairs_only()} needs pairs only" if size > 2 and layout.first_missing(2) is None else ""
         shown = ", ".join(map(repr, lacking)) if len(lacking) <= 4 else f"all {p} columns"
         raise DataError(f"{card.name} cannot run: no site holds {shown} together{advice}")

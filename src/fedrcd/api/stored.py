@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fedrcd.api.describe import describe
+from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.given import KnowledgeLike, as_knowledge
 from fedrcd.api.left_out import Without, cannot_be_spared, changes_without
-from fedrcd.api.notes import clipped, identifiability, repaired, require_together, scale, scattered
-from fedrcd.api.settings import arithmetic_of, recorded
+from fedrcd.api.notes import require_together
 from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError
-from fedrcd.federation.ledger.configuration import TENSOR
 from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.ledger.roster import Roster
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.graphs.knowledge import Knowledge
-from fedrcd.methods.auto import AUTO, Choice
-from fedrcd.methods.registry import METHODS, Card, build, find, require_options
-from fedrcd.methods.skeleton import Estimate
-from fedrcd.protocol.driver import run
+from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
+from fedrcd.methods.card import Card
+from fedrcd.methods.registry import METHODS, find, require_options
+from fedrcd.methods.run import Run
+from fedrcd.methods.settings import Settings
+from fedrcd.protocol.questions import TENSOR
 from fedrcd.statistics.coverage import Holding
+from fedrcd.statistics.grid import ARITHMETIC, Grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,38 +48,12 @@ def discover_stored(
     ProtocolError
         When the state is empty, or the method asks the sites more than once.
     """
-    require_options(method, options)
-    transport = LedgerTransport.of(ledger)
-    choice = _choose(transport) if method == AUTO else Choice(method, "")
-    card = find(choice.method)
-    require_one_round(card)
-    names = ledger.configuration.variables
-    known = None if knowledge is None else as_knowledge(knowledge, names)
-    estimate = _estimate(transport, card, known, options)
-    notes = [
-        *identifiability(estimate, card),
-        *scale(estimate, card),
-        *repaired(estimate),
-        *scattered(card, transport.setting.layout, fills_gaps=False),
-        *clipped(transport.traffic.clipped, transport.setting.grid),
-        *_suspended(ledger),
-    ]
-    for note in notes:
-        warnings.warn(note, stacklevel=2)
-    found = describe(
-        estimate,
-        card,
-        names,
-        card.resolve(options),
-        sites=len({standing.site for standing in ledger.roster.active()}),
-        chosen=choice.reason,
-        notes=notes,
-        holdings=[Holding(one.site, one.block, one.columns, one.rows) for one in ledger.roster.active()],
-        state_id=ledger.state_id,
-        settings=recorded(arithmetic=arithmetic_of(ledger.configuration.grid), knowledge=known),
-    )
+    settings = _settings(ledger, method, knowledge, options)
+    run = _run(ledger, settings)
+    found = discovery_of(run.find(), _background(ledger, run), warn=2)
+    known = settings.knowledge
     asked = {**found.options, "knowledge": asdict(known)} if known else found.options
-    ledger.record_result(card.name, asked, found.to_json())
+    ledger.record_result(run.card.name, asked, found.to_json())
     return found
 
 
@@ -105,26 +81,48 @@ def leave_one_site_out(
     The arguments are those of `discover_stored`. The ledger lists the result, as it does there, and not the others.
     """
     found = discover_stored(ledger, method, knowledge=knowledge, **options)
-    card, names = find(found.method), found.names
-    known = None if knowledge is None else as_knowledge(knowledge, names)
+    settings = _settings(ledger, found.method, knowledge, options)
     without: dict[str, Without] = {}
     for site in sorted({standing.site for standing in ledger.roster.active()}):
         try:
-            others = LedgerTransport.of(ledger, ledger.without(site))
-            estimate = _estimate(others, card, known, options)
+            estimate = _run(ledger, settings, ledger.without(site)).find().estimate
         except (ConfigError, DataError, ProtocolError, StatisticError) as problem:
             without[site] = str(problem)
         else:
-            without[site] = tuple(names[i] for i in estimate.order), estimate.B
+            without[site] = tuple(found.names[i] for i in estimate.order), estimate.B
     return LeftOut(found, without)
 
 
-def _estimate(transport: LedgerTransport, card: Card, known: Knowledge | None, options: dict[str, Any]) -> Estimate:
-    """What a method gives from the sums of a state."""
-    parts = build(card.name, **options)
+def _settings(ledger: Ledger, method: str, knowledge: KnowledgeLike | None, options: dict[str, Any]) -> Settings:
+    """Settings of a run on a ledger, whose sums fix how they were taken."""
+    require_options(method, options)
+    settings = Settings.of(method, **options)
+    known = None if knowledge is None else as_knowledge(knowledge, ledger.configuration.variables)
+    arithmetic: Any = _arithmetic_of(ledger.configuration.grid)
+    return replace(settings, knowledge=known, arithmetic=arithmetic)
+
+
+def _run(ledger: Ledger, settings: Settings, roster: Roster | None = None) -> Run:
+    """A run on the sums of a state."""
+    transport = LedgerTransport.of(ledger, roster)
+    choice = _choose(transport) if settings.method == AUTO else Choice(settings.method, "")
+    card = find(choice.method)
+    require_one_round(card)
     require_together(card, transport.setting.layout, len(transport.setting.variables), "complete")
-    constraints = known.constraints(transport.setting.variables) if known else None
-    return run(parts.rounds(replace(transport.setting, constraints=constraints)), transport)
+    sites = tuple(standing.site for standing in (roster or ledger.roster).active())
+    return Run(transport, settings, card, sites, choice.reason)
+
+
+def _background(ledger: Ledger, run: Run) -> Background:
+    """What the ledger says of the rows behind its sums."""
+    setting = run.transport.setting
+    return Background(
+        holdings=[Holding(one.site, one.block, one.columns, one.rows) for one in ledger.roster.active()],
+        layout=setting.layout,
+        grid=setting.grid,
+        last=_suspended(ledger),
+        state_id=ledger.state_id,
+    )
 
 
 def rediscover(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
@@ -157,13 +155,17 @@ def require_one_round(card: Card) -> None:
 
 def _choose(transport: LedgerTransport) -> Choice:
     """What `auto` takes: the scale-free method that the stored sums allow."""
-    layout = transport.setting.layout
-    if TENSOR in transport.pooled and (layout is None or layout.covers_quadruples()):
-        return Choice("fedrcd-s", "the ledger holds full tensors")
-    return Choice("fedrcd-sp", "the ledger holds sums of pairs of columns only")
+    setting = transport.setting
+    tensor = TENSOR in transport.pooled and (setting.layout is None or setting.layout.covers_quadruples())
+    return choose(Circumstances(p=len(setting.variables), rows=0, stored_tensor=tensor))
 
 
-def _suspended(ledger: Ledger) -> list[FedrcdWarning]:
+def _arithmetic_of(grid: Grid | None) -> str | None:
+    """What users call sums on this grid; nothing for a grid that has no name."""
+    return next((name for name, known in ARITHMETIC.items() if known == grid), None)
+
+
+def _suspended(ledger: Ledger) -> Sequence[FedrcdWarning]:
     """Blocks that are not in the state for now."""
     return [
         CoverageWarning(f"block {block!r} is suspended and was left out: {reason}")

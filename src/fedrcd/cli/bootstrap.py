@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,14 +14,17 @@ import typer
 from fedrcd.cli import options
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning
+from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
     from fedrcd.api.bootstrap_result import Bootstrap
     from fedrcd.methods.bootstrap import BootstrapPlan
 
 
+@options.settings_options(help=options.WEIGHTS_ONCE)
 def bootstrap(
     files: options.Files,
+    settings: Settings,
     replicates: Annotated[int, typer.Option(help="Number of replicates.")] = 200,
     groups: Annotated[int | None, typer.Option(help="Groups of rows per site, at least 10.")] = None,
     resample: Annotated[str, typer.Option(help="groups (sums leave the sites) or rows (one machine).")] = "groups",
@@ -32,18 +36,6 @@ def bootstrap(
         Path | None, typer.Option(help="Write the discovery with its edge probabilities here, as JSON.")
     ] = None,
     federation: options.FederationFile = None,
-    method: options.Method = "auto",
-    weights: options.EdgeSelectionOnce = "adaptive-lasso",
-    penalty: options.Penalty = 0.01,
-    option: options.Options = None,
-    drop: options.Drop = None,
-    trim: options.Trim = None,
-    within: options.WithinSites = "none",
-    missing: options.MissingValues = "complete",
-    missing_code: options.MissingCodes = None,
-    arithmetic: options.Arithmetic = "float",
-    stack: options.Stack = False,
-    knowledge: options.KnowledgeFile = None,
     json: options.Json = False,
 ) -> None:
     """Resample groups of rows, or rows: probabilities of edges, stability of the order, intervals of effects."""
@@ -72,7 +64,7 @@ def bootstrap(
         tables, variables = options.tables_of(files, federation)
         found = resampled(
             tables,
-            method,
+            **replace(settings, variables=variables).arguments(),
             n_sampling=replicates,
             groups=groups,
             resample=resample,  # type: ignore[arg-type]
@@ -80,18 +72,6 @@ def bootstrap(
             n_jobs=jobs,
             announce=announce,
             replicated=lambda done: sign.say(f"{done} of {replicates} replicates"),
-            variables=variables,
-            drop=drop or (),
-            within=within,
-            missing=missing,
-            missing_codes=missing_code or (),
-            trim=trim,
-            arithmetic=arithmetic,
-            stack=stack,
-            knowledge=knowledge,
-            weights=weights,
-            penalty=penalty,
-            **options.parse_options(option or []),
         )
     if out is not None:
         found.discovery.to_json(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from fedrcd.cli import options
 from fedrcd.cli.patience import patience
 from fedrcd.errors import FedrcdWarning
+from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
     from fedrcd.api.checks import Checks
@@ -18,22 +20,12 @@ if TYPE_CHECKING:
 COLOURS = {"fine": "green", "doubtful": "red", "cannot tell": "yellow"}
 
 
+@options.settings_options(help=options.WEIGHTS_ONCE)
 def check(
     files: options.Files,
+    settings: Settings,
     level: Annotated[float, typer.Option(help="Share of false alarms allowed, per check.")] = 0.05,
     federation: options.FederationFile = None,
-    method: options.Method = "auto",
-    weights: options.EdgeSelectionOnce = "adaptive-lasso",
-    penalty: options.Penalty = 0.01,
-    option: options.Options = None,
-    drop: options.Drop = None,
-    trim: options.Trim = None,
-    within: options.WithinSites = "none",
-    missing: options.MissingValues = "complete",
-    missing_code: options.MissingCodes = None,
-    arithmetic: options.Arithmetic = "float",
-    stack: options.Stack = False,
-    knowledge: options.KnowledgeFile = None,
     json: options.Json = False,
 ) -> None:
     """Test non-Gaussian and independent errors, linear effects, sites alike and scale, in one round more."""
@@ -44,21 +36,11 @@ def check(
         tables, variables = options.tables_of(files, federation)
         found = tested(
             tables,
-            method,
+            **replace(settings, variables=variables).arguments(),
             level=level,
-            progress=lambda traffic: sign.say(f"{method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"),
-            variables=variables,
-            drop=drop or (),
-            within=within,
-            missing=missing,
-            missing_codes=missing_code or (),
-            trim=trim,
-            arithmetic=arithmetic,
-            stack=stack,
-            knowledge=knowledge,
-            weights=weights,
-            penalty=penalty,
-            **options.parse_options(option or []),
+            progress=lambda traffic: sign.say(
+                f"{settings.method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"
+            ),
         )
     if json:
         print(json_module.dumps(found.to_dict(), indent=1))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fedrcd.api.membership import Delivery
     from fedrcd.data.table import Table
     from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.federation.rules import Rules
     from fedrcd.federation.site.erasure import Member
-    from fedrcd.federation.site.rules import Rules
 
 FederationFile = Annotated[Path, typer.Option("--federation", help="The federation file.", show_default=False)]
 SiteName = Annotated[str, typer.Option("--site", help="Name of the site.", show_default=False)]
@@ -66,7 +66,7 @@ def contribute(
 ) -> None:
     """Join a federation with a table, or bring what was sent before up to date: rows come, values are corrected."""
     from fedrcd.api.membership import send
-    from fedrcd.federation.site.rules import Rules
+    from fedrcd.federation.rules import Rules
 
     rules = Rules(batch=batch, rows=minimum_rows)
     opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)

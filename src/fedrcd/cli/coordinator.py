@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json as json_form
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedrcd.cli.discover import show
-from fedrcd.cli.options import KnowledgeFile, parse_options
-from fedrcd.cli.patience import patience
+from fedrcd.cli.options import WEIGHTS_ONCE, settings_options
+from fedrcd.cli.patience import Patience, patience
 from fedrcd.cli.site import loudly_insecure
 from fedrcd.errors import ConfigError
+from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
-    from fedrcd.data.federation import Federation
-    from fedrcd.federation.plan import Outcome, RunPlan
+    from collections.abc import Callable
+
+    from fedrcd.api.machines import Machines
+    from fedrcd.federation.coordinator.run_folder import Status
+    from fedrcd.methods.bootstrap import BootstrapPlan
+    from fedrcd.methods.finding import Finding
 
 app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the runs.", no_args_is_help=True)
 
@@ -65,20 +69,18 @@ def start(
 
 
 @app.command()
+@settings_options(
+    *("method", "weights", "penalty", "options", "arithmetic", "knowledge"),
+    help={**WEIGHTS_ONCE, "arithmetic": "How sums are taken: exact, compact or float."},
+    defaults={"arithmetic": "exact"},
+)
 def run(
     federation: FederationFile,
+    settings: Settings,
     out: Annotated[Path, typer.Option(help="Folder for the result; one with an interrupted run resumes it.")],
-    method: Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")] = "auto",
-    weights: Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic or none.")] = "adaptive-lasso",
-    penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
-    option: Annotated[
-        list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
-    ] = None,
-    arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
     keep: Annotated[
         float | None, typer.Option(help="Keep edges by bootstrap instead: those that this share of replicates has.")
     ] = None,
-    knowledge: KnowledgeFile = None,
     bootstrap: Annotated[
         int | None, typer.Option(help="Replicates to draw from sums of secret groups of rows; one round all the same.")
     ] = None,
@@ -93,6 +95,9 @@ def run(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Go on without sites that are missing, instead of stopping.")
     ] = False,
+    trust_coordinator: Annotated[
+        bool, typer.Option("--trust-coordinator", help="The sites were started with --trust-coordinator.")
+    ] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait at the start for sites to be there.")] = 60.0,
     deadline: Annotated[float, typer.Option(help="Seconds a site has for one answer.")] = 300.0,
     retries: Annotated[int, typer.Option(help="Further tries after a fault of a site.")] = 2,
@@ -103,97 +108,80 @@ def run(
     """Run a method over the sites of a federation; the same command again resumes a run that was interrupted."""
     from fedrcd.api.deployment import require_coverage
     from fedrcd.api.discovery import require_level
+    from fedrcd.api.machines import Waiting, connect
     from fedrcd.data.federation import read_federation
-    from fedrcd.data.knowledge_file import read_knowledge
-    from fedrcd.federation.deployed import Patience
-    from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, planned, run_command
+    from fedrcd.federation.coordinator.gather import RetryPolicy
+    from fedrcd.federation.flower.coordinator import planned, run_command
     from fedrcd.federation.flower.processes import require_flower
-    from fedrcd.federation.plan import RunPlan, Status
-    from fedrcd.methods.registry import require_options
 
     require_flower()
     require_level(level)
     if keep is not None and (bootstrap is None or not 0 < keep <= 1):
         raise ConfigError("--keep must be a share of the replicates of a --bootstrap, above 0 and at most 1")
-    options = {"weights": weights, "penalty": penalty, **parse_options(option or [])}
-    require_options(method, options)
-    described = read_federation(federation)
-    require_coverage(described, method)
-    coordinator = Coordinator.read(state)
-    asked = RunPlan(
-        run=new_run(),
-        federation=str(federation.resolve()),
-        folder=str(out.resolve()),
-        method=method,
-        options=options,
-        arithmetic=arithmetic,
-        allow_missing=allow_missing,
-        by_key=not coordinator.insecure,
+    if groups is not None and bootstrap is None:
+        raise ConfigError("--groups belongs to a bootstrap; add --bootstrap with a number of replicates")
+    settings.check_options()
+    require_coverage(read_federation(federation), settings.method, trust_coordinator=trust_coordinator)
+    machines = connect(state, federation)
+    waiting = Waiting(
         wait=wait,
-        patience=Patience(deadline=deadline, retries=retries),
-        knowledge=read_knowledge(knowledge) if knowledge else None,
-        check=check,
+        retry_policy=RetryPolicy(deadline=deadline, retries=retries),
+        allow_missing=allow_missing,
+        trust_coordinator=trust_coordinator,
     )
-    if asked.knowledge:
-        asked.knowledge.constraints(described.variables)  # what clashes is found before anything starts
-    plan, resumes = planned(_with_bootstrap(asked, described, bootstrap, groups, seed))
+    asked = machines.plan(settings, out=out, waiting=waiting, check=check)
+    if bootstrap is not None:
+        asked = machines.resampled(asked, bootstrap, groups, seed, _announce)
+    plan, resumes = planned(asked)
     if dry_run:
-        print(run_command(coordinator, plan))
+        print(run_command(machines.coordinator, plan))
         return
-    if coordinator.insecure:
+    if machines.coordinator.insecure:
         loudly_insecure()
     if resumes:
         print("resuming the run that was interrupted here", file=sys.stderr)
-    told: set[str] = set()
     with patience("starting the run") as sign:
-
-        def watch(status: Status) -> None:
-            for warning in status.warnings:
-                if warning not in told:
-                    told.add(warning)
-                    print(f"WARNING: {warning}", file=sys.stderr, flush=True)
-            waiting = ", ".join(status.waiting)
-            if status.state == "resampling":
-                sign.say(f"{method}: {status.replicates} of {bootstrap} replicates")
-            else:
-                sign.say(
-                    f"{method}: round {status.round}, waiting for {waiting}" if waiting else f"{method}: {status.state}"
-                )
-
-        outcome = conduct(coordinator, plan, watch)
-    _show_outcome(outcome, described, plan, level, keep, as_json=json)
+        found = machines.run(plan, _watch(sign, settings.method, bootstrap))
+    _show_finding(machines, found, out.resolve(), level, keep, as_json=json)
 
 
-def _with_bootstrap(
-    plan: RunPlan, federation: Federation, replicates: int | None, groups: int | None, seed: int
-) -> RunPlan:
-    """The plan with a bootstrap, if one is wanted; says what it will make the sites send."""
-    from fedrcd.federation.plan import Resampling
-    from fedrcd.federation.resampling import plan_groups
-
-    if replicates is None:
-        if groups is not None:
-            raise ConfigError("--groups belongs to a bootstrap; add --bootstrap with a number of replicates")
-        return plan
-    payload = plan_groups(federation, plan, groups)
+def _announce(payload: BootstrapPlan) -> None:
+    """Say what a bootstrap will make the sites send."""
     print(f"to be sent: {payload}", file=sys.stderr)
-    return replace(plan, resampling=Resampling(replicates=replicates, groups=payload.groups, seed=seed))
 
 
-def _show_outcome(
-    outcome: Outcome, federation: Federation, plan: RunPlan, level: float, keep: float | None, *, as_json: bool
+def _watch(sign: Patience, method: str, replicates: int | None) -> Callable[[Status], None]:
+    """What is done with every look at a run: warnings are printed once, the sign says how far it is."""
+    told: set[str] = set()
+
+    def watch(status: Status) -> None:
+        for warning in status.warnings:
+            if warning not in told:
+                told.add(warning)
+                print(f"WARNING: {warning}", file=sys.stderr, flush=True)
+        waiting = ", ".join(status.waiting)
+        if status.state == "resampling":
+            sign.say(f"{method}: {status.replicates} of {replicates} replicates")
+        else:
+            sign.say(
+                f"{method}: round {status.round}, waiting for {waiting}" if waiting else f"{method}: {status.state}"
+            )
+
+    return watch
+
+
+def _show_finding(
+    machines: Machines, finding: Finding, out: Path, level: float, keep: float | None, *, as_json: bool
 ) -> None:
     """Print what a run found, and write it into its folder."""
-    from fedrcd.api.deployment import bootstrap_of, checks_of, discovery_of
     from fedrcd.api.discovery import written
     from fedrcd.cli import bootstrap, check
 
-    out = Path(plan.folder)
-    found = discovery_of(outcome, federation)
-    resampled = bootstrap_of(outcome, federation) if outcome.resampled else None
+    found = machines.discovery_of(finding)
+    resampled = machines.bootstrap_of(finding) if finding.resampled else None
     if resampled and keep is not None:
         found = resampled.select(keep)
-    checks = checks_of(outcome, federation, level) if outcome.checked else None
+    checks = machines.checks_of(finding, level) if finding.checked else None
     files = {"discovery.json": found.to_json()}
     if resampled:
         files["bootstrap.json"] = json_form.dumps(bootstrap.as_dict(resampled, 1 - level), indent=1)
@@ -209,8 +197,8 @@ def _show_outcome(
         bootstrap.show(resampled, 1 - level)
     if checks:
         check.show(checks)
-    if outcome.missing:
-        print(f"WITHOUT {', '.join(outcome.missing)}: the result is about the rows of the other sites only")
+    if finding.missing:
+        print(f"WITHOUT {', '.join(finding.missing)}: the result is about the rows of the other sites only")
     print(f"written: {', '.join(str(out / name) for name in files)}")
 
 
@@ -223,8 +211,8 @@ def status(
     """Show whether the coordinator runs, which sites are there, and how far a run is."""
     from dataclasses import asdict
 
+    from fedrcd.federation.coordinator.run_folder import Status
     from fedrcd.federation.flower.coordinator import Coordinator, online
-    from fedrcd.federation.plan import Status
 
     coordinator = Coordinator.read(state)
     with patience("asking who is there"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from fedrcd.cli import options
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
+from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
@@ -24,27 +26,17 @@ WRITERS = {
 }
 
 
+@options.settings_options()
 def discover(
     files: options.Files,
+    settings: Settings,
     federation: options.FederationFile = None,
-    method: options.Method = "auto",
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml, .csv or .svg; may be repeated.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write a page to look at here, .html; it needs no network.")
     ] = None,
-    weights: options.EdgeSelection = "adaptive-lasso",
-    penalty: options.Penalty = 0.01,
-    option: options.Options = None,
-    drop: options.Drop = None,
-    trim: options.Trim = None,
-    within: options.WithinSites = "none",
-    missing: options.MissingValues = "complete",
-    missing_code: options.MissingCodes = None,
-    arithmetic: options.Arithmetic = "float",
-    stack: options.Stack = False,
-    knowledge: options.KnowledgeFile = None,
     json: options.Json = False,
 ) -> None:
     """Find the causal order and the effects behind tables, one per site, from sums over their rows."""
@@ -58,21 +50,9 @@ def discover(
         tables, variables = options.tables_of(files, federation)
         found = find_order(
             tables,
-            method,
-            variables=variables,
-            drop=drop or (),
-            within=within,  # type: ignore[arg-type]
-            missing=missing,  # type: ignore[arg-type]
-            missing_codes=missing_code or (),
-            trim=trim,
-            arithmetic=arithmetic,  # type: ignore[arg-type]
-            stack=stack,
-            knowledge=knowledge,
+            **replace(settings, variables=variables).arguments(),
             check_scale=report is not None,
-            progress=lambda traffic: sign.say(f"{method}: {traffic.words}", traffic.share),
-            weights=weights,
-            penalty=penalty,
-            **options.parse_options(option or []),
+            progress=lambda traffic: sign.say(f"{settings.method}: {traffic.words}", traffic.share),
         )
     write_results(found, targets)
     if report:

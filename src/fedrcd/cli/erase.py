@@ -92,7 +92,7 @@ def erase(
         raise ConfigError("say what to erase with one of --ids, --where, --block, --all; or carry out what is --due")
     if federation is None:
         raise ConfigError("at a site the federation file is needed: --federation")
-    from fedrcd.federation.site.rules import Rules
+    from fedrcd.federation.rules import Rules
 
     rules = Rules(batch=batch, days=days, rows=minimum_rows)
     opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
@@ -110,7 +110,7 @@ def erase(
 
 def _forget_answers(site: str, ledger: Path | None, runs: list[Path] | None) -> int:
     """Delete what the site answered to runs that were killed and never resumed."""
-    from fedrcd.federation.answers import forget_recorded
+    from fedrcd.federation.coordinator.recorded_answers import forget_recorded
 
     folders = runs or ([ledger.parent] if ledger else [])
     number = sum(forget_recorded(folder, site) for folder in folders)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedrcd.cli.options import KnowledgeFile, parse_options
+from fedrcd.cli.options import WEIGHTS_ONCE, settings_options
 from fedrcd.cli.patience import patience
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
+from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
     from fedrcd.federation.ledger.entries import Entry
@@ -126,17 +127,17 @@ def verify(
     with patience("verifying"):
         if file.suffix == ".json":
             entries, public = read_export(read_text(file))
-            findings = verify_entries(entries, public, given)
+            problems = verify_entries(entries, public, given)
         else:
-            findings = verify_ledger(file, given)
+            problems = verify_ledger(file, given)
     if json:
-        print(json_text.dumps([finding._asdict() for finding in findings], indent=1))
+        print(json_text.dumps([problem._asdict() for problem in problems], indent=1))
     else:
-        for finding in findings:
-            print(f"CHANGED {finding}")
-        if not findings:
+        for problem in problems:
+            print(f"CHANGED {problem}")
+        if not problems:
             print(f"{file}: every record is as it was written")
-    if findings:
+    if problems:
         raise typer.Exit(6)
 
 
@@ -209,18 +210,16 @@ def _changes(before: Roster, after: Roster) -> list[dict[str, Any]]:
 
 
 @app.command("discover")
+@settings_options(
+    *("method", "weights", "penalty", "options", "knowledge"),
+    help={**WEIGHTS_ONCE, "method": "A method of one round, or auto."},
+)
 def discover_from_ledger(
     file: LedgerFile,
-    method: Annotated[str, typer.Option(help="A method of one round, or auto.")] = "auto",
+    settings: Settings,
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
     ] = None,
-    weights: Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic or none.")] = "adaptive-lasso",
-    penalty: Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")] = 0.01,
-    option: Annotated[
-        list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")
-    ] = None,
-    knowledge: KnowledgeFile = None,
     leave_one_out: Annotated[
         bool, typer.Option("--leave-one-out", help="Tell how the result changes without each site.")
     ] = False,
@@ -232,14 +231,14 @@ def discover_from_ledger(
     from fedrcd.federation.ledger.ledger import Ledger
 
     require_endings(out or [])
-    settings = {"weights": weights, "penalty": penalty, "knowledge": knowledge, **parse_options(option or [])}
+    method, given = settings.method, {**settings.method_options, "knowledge": settings.knowledge}
     left_out = None
     with patience("discovering") as sign, Ledger.open(file) as ledger, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown as notes of the result
         sign.say(f"{method} from {file}")
         if leave_one_out:
-            left_out = leave_one_site_out(ledger, method, **settings)
-        found = left_out.found if left_out else discover_stored(ledger, method, **settings)
+            left_out = leave_one_site_out(ledger, method, **given)
+        found = left_out.found if left_out else discover_stored(ledger, method, **given)
     write_results(found, out or [])
     changes = left_out.table().to_dict("records") if left_out else []
     impossible = left_out.impossible if left_out else {}

@@ -10,27 +10,18 @@ import typer
 
 def methods(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
     """List the methods: rounds, payload, what the sites must cover, whether the scale matters, erasure."""
-    from fedrcd.methods.registry import COMMON_OPTIONS, METHODS
+    from fedrcd.methods.registry import METHODS
 
     if json:
-        rows = [
-            {
-                **{name: getattr(card, name) for name in card.__dataclass_fields__ if name != "recipe"},
-                "summary": card.summary,
-                "options": {**COMMON_OPTIONS, **card.options},
-            }
-            for card in METHODS.values()
-        ]
-        print(json_text.dumps(rows, indent=1))
+        print(json_text.dumps([card.as_dict() for card in METHODS.values()], indent=1))
         return
     from rich.console import Console
     from rich.table import Table
 
     table = Table("method", "rounds", "payload", "needs", "scale-free", "erasable", box=None, pad_edge=False)
     for card in METHODS.values():
-        needs = "one table" if card.one_table else card.coverage
         marks = ["yes" if mark else "no" for mark in (card.scale_free, card.erasable)]
-        table.add_row(card.name, card.rounds, card.payload, needs, *marks)
+        table.add_row(card.name, card.rounds_text, card.payload, card.needs, *marks)
     Console().print(table)
     print(
         "\npayload: numbers per site and round, order of magnitude\n"

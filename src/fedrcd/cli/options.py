@@ -1,39 +1,55 @@
-"""Arguments and options that commands on tables share."""
+"""Arguments and options that commands share; those of the settings are read off their class."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fedrcd.errors import ConfigError
+from fedrcd.methods.settings import DEFAULTS, Settings, flags
 
 Files = Annotated[list[Path], typer.Argument(help="One CSV or Parquet table per site.", show_default=False)]
 FederationFile = Annotated[
     Path | None, typer.Option(help="Federation file: who holds which columns of which rows; name files by site.")
 ]
-Method = Annotated[str, typer.Option(help="Name of a method, or auto; see `fedrcd methods`.")]
-EdgeSelection = Annotated[str, typer.Option(help="Edge selection: adaptive-lasso, bic, bootstrap or none.")]
-EdgeSelectionOnce = Annotated[str, typer.Option("--weights", help="Edge selection: adaptive-lasso, bic or none.")]
-Penalty = Annotated[float, typer.Option(help="Of the adaptive lasso, times the mean standard deviation.")]
-Options = Annotated[list[str] | None, typer.Option(help="Further option of the method, NAME=VALUE; may be repeated.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Trim = Annotated[
-    float | None, typer.Option(help="Leave out rows with a value this many robust scales out; 8 for gross errors.")
-]
-WithinSites = Annotated[str, typer.Option(help="Where sites differ: none, centre, standardise or auto.")]
-MissingValues = Annotated[str, typer.Option(help="Missing values: complete (rows left out), expected or available.")]
-MissingCodes = Annotated[
-    list[float] | None, typer.Option(help="A value that stands for a missing one; may be repeated.")
-]
-Arithmetic = Annotated[str, typer.Option(help="How sums are taken: float, exact or compact.")]
-Stack = Annotated[bool, typer.Option(help="Let a method for one table stack several.")]
-KnowledgeFile = Annotated[Path | None, typer.Option(help="TOML file of what is known of the graph; it is kept to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
-FLAGS = {"arithmetic", "drop", "knowledge", "method", "missing", "penalty", "stack", "trim", "weights", "within"}
-"""Options of the method that have a flag of their own."""
+WEIGHTS_ONCE = {"weights": "Edge selection: adaptive-lasso, bic or none."}
+"""Help for edge selection where it cannot be by bootstrap."""
+
+
+def settings_options(
+    *names: str,
+    help: Mapping[str, str] | None = None,  # noqa: A002 - as typer has it
+    defaults: Mapping[str, Any] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of some settings, or of all, in place of its parameter `settings`.
+
+    The command is called with the `Settings` that were typed; `help` and `defaults` replace those of the class.
+    """
+    chosen = {name: flag for name, flag in flags().items() if not names or name in names}
+    default = {**DEFAULTS, **(defaults or {})}
+
+    def extend(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**typed: Any) -> None:
+            given = {name: typed.pop(flag.name) for name, flag in chosen.items()}
+            command(**typed, settings=_settings(given, default))
+
+        own = inspect.signature(command, eval_str=True).parameters
+        made = [_option(name, default[name], (help or {}).get(name, "")) for name in chosen]
+        spread = [one for name, parameter in own.items() for one in (made if name == "settings" else [parameter])]
+        ordered = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spread]
+        called.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in ordered}
+        return called
+
+    return extend
 
 
 def tables_of(files: list[Path], federation: Path | None) -> tuple[list[Any], tuple[str, ...] | None]:
@@ -50,10 +66,28 @@ def tables_of(files: list[Path], federation: Path | None) -> tuple[list[Any], tu
 def parse_options(texts: list[str]) -> dict[str, Any]:
     """Options of the method; those with a flag of their own are refused."""
     options = dict(_parse(text) for text in texts)
+    own = {name: flag.name for name, flag in flags().items() if name != "options"}
     for name in options:
-        if name in FLAGS:
-            raise ConfigError(f"--option {name}: use --{name.replace('_', '-')} instead")
+        if name in own:
+            raise ConfigError(f"--option {name}: use --{own[name].replace('_', '-')} instead")
     return options
+
+
+def _option(name: str, default: Any, help: str) -> inspect.Parameter:  # noqa: A002 - as typer has it
+    """The option of a setting; lists and paths are None where none is given."""
+    flag = flags()[name]
+    kind: Any = Path if flag.kind == "path" else flag.kind
+    several = kind in (list[str], list[float])
+    if several or default is None:
+        kind, default = kind | None, None
+    annotation: Any = Annotated[kind, typer.Option(help=help or flag.help)]
+    return inspect.Parameter(flag.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _settings(typed: Mapping[str, Any], default: Mapping[str, Any]) -> Settings:
+    """Settings from the values of their options."""
+    given = {name: default[name] if value is None else value for name, value in typed.items()}
+    return Settings(**{**given, "options": parse_options(typed.get("options") or [])})
 
 
 def _parse(text: str) -> tuple[str, Any]:

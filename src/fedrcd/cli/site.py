@@ -99,8 +99,8 @@ def serve(
     from fedrcd.federation.flower.processes import Security, node_command, prepare_node, require_flower
     from fedrcd.federation.flower.supervise import keep_running
     from fedrcd.federation.keys import public_key_of, public_text
+    from fedrcd.federation.rules import Rules
     from fedrcd.federation.site.check import check_site
-    from fedrcd.federation.site.rules import Rules
     from fedrcd.federation.site.secret import read_secret
 
     require_flower()

@@ -15,7 +15,7 @@ import numpy as np
 from fedrcd.data.simulate import random_model
 from fedrcd.data.table import Table
 from fedrcd.experiments.loopback import Loopback
-from fedrcd.federation.plan import Outcome
+from fedrcd.methods.finding import Finding
 
 P, ROWS, SITES, SEED = 20, 3000, 3, 20261116
 METHODS = ("fedrcd-s", "fedrcd-x")
@@ -35,21 +35,21 @@ def main() -> int:
         with here.running():
             for method in METHODS:
                 began = time.monotonic()
-                outcome = here.run(method)
-                rows.append(row(outcome, time.monotonic() - began, same=here.equals_one_process(outcome)))
+                finding = here.run(method)
+                rows.append(row(finding, time.monotonic() - began, same=here.equals_one_process(finding)))
     REPORT.write_text(report(rows), encoding="utf-8")
     print(f"written: {REPORT}")
     return 0
 
 
-def row(outcome: Outcome, total: float, *, same: bool) -> str:
+def row(finding: Finding, total: float, *, same: bool) -> str:
     """A line of the table."""
-    seconds = np.array(outcome.seconds)
-    kilobytes = outcome.bytes_sent / len(outcome.sites) / 1e3
+    seconds = np.array(finding.seconds)
+    kilobytes = finding.bytes_sent / len(finding.sites) / 1e3
     spread = f"{seconds.min():.1f} / {np.median(seconds):.1f} / {seconds.max():.1f}"
     verdict = "yes" if same else "NO"
     times = f"{spread} | {seconds.sum():.1f} | {total:.1f}"
-    return f"| {outcome.method} | {outcome.rounds} | {times} | {kilobytes:,.0f} | {verdict} |"
+    return f"| {finding.method} | {finding.rounds} | {times} | {kilobytes:,.0f} | {verdict} |"
 
 
 def report(rows: list[str]) -> str:

@@ -17,8 +17,9 @@ import numpy as np
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, read_federation, write_federation
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
-from fedrcd.federation.plan import Outcome
+from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.reference import in_process
+from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 
@@ -90,19 +91,19 @@ class Loopback:
                 stack.enter_context(background(self.folder / f"{name}.log", *serve))
             yield
 
-    def run(self, method: str) -> Outcome:
+    def run(self, method: str) -> Finding:
         """Run a method over the sites."""
         out = self.folder / method
         call("coordinator", "run", "--federation", str(self.file), "--method", method, "--out", str(out), *self.state)
-        return Outcome.read(out)
+        return read_finding(out)
 
-    def equals_one_process(self, outcome: Outcome) -> bool:
+    def equals_one_process(self, finding: Finding) -> bool:
         """Whether one process gives the same order and effects, to the last bit."""
         data = {name: self.data(name) for name in self.names}
-        transport = in_process(read_federation(self.file), data, outcome.arithmetic)
-        estimate = run(build(outcome.method).rounds(transport.setting), transport)
+        transport = in_process(read_federation(self.file), data, finding.settings.arithmetic)
+        estimate = run(build(finding.method).rounds(transport.setting), transport)
         return bool(
-            np.array_equal(outcome.estimate.B, estimate.B) and np.array_equal(outcome.estimate.order, estimate.order)
+            np.array_equal(finding.estimate.B, estimate.B) and np.array_equal(finding.estimate.order, estimate.order)
         )
 
 

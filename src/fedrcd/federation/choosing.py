@@ -15,7 +15,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import find
 from fedrcd.statistics.coverage import Holding
@@ -23,12 +23,17 @@ from fedrcd.statistics.coverage import Holding
 SECONDS_PER_ROUND = 5.0
 """About what a round takes between machines; `auto` avoids rounds by it."""
 
-LESS_MAY_DO = frozenset({Refusal.TENSOR_ROWS, Refusal.CELLS, Refusal.GROUPS, Refusal.BUDGET})
+LESS_MAY_DO = frozenset({Refusal.TENSOR_ROWS, Refusal.CELLS, Refusal.GROUPS, Refusal.BUDGET, Refusal.TRUST})
 """Refusals that a method which asks for less may not meet."""
 
 
 def choose_method(
-    federation: Federation, method: str, *, groups: int = 1, refused: Collection[Refusal] = (), trusted: bool = False
+    federation: Federation,
+    method: str,
+    *,
+    groups: int = 1,
+    refused: Collection[Refusal] = (),
+    trust_coordinator: bool = False,
 ) -> Choice:
     """The method of a run; chosen by the federation file, and by what sites have refused, if that was left open.
 
@@ -42,6 +47,9 @@ def choose_method(
         Groups of rows that sums are asked for.
     refused : collection of Refusal
         What sites answered to the choices before.
+    trust_coordinator : bool
+        Whether the sites answer several rounds of questions, each of which depends on answers that only the
+        coordinator has seen.
     """
     if method != AUTO:
         card = find(method)
@@ -65,6 +73,8 @@ def choose_method(
         why_once = "groups of rows are summed in one round"
     elif Refusal.BUDGET in refused or not all(map(_affords_rounds, complete)):
         why_once = "more rounds ask for more numbers than a site may release; the order is less accurate"
+    elif Refusal.TRUST in refused or not trust_coordinator:
+        why_once = "several rounds are for sites that trust the coordinator; the order is less accurate"
     many, chosen = choose(known), choose(replace(known, one_round=bool(why_once)))
     return chosen if chosen == many else Choice(chosen.method, f"{chosen.reason}, and {why_once}")
 

@@ -21,7 +21,12 @@ from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
 
-AUTO = "auto"
+from fedrcd.methods.card import Card
+from fedrcd.methods.registry import METHODS, first
+from fedrcd.methods.settings import AUTO
+
+__all__ = ["AUTO", "Choice", "Circumstances", "choose", "scale_free_default"]
+
 LARGEST_TENSOR = 80
 FEW_ROWS = 250
 CHEAP_ROUND = 0.1
@@ -41,11 +46,25 @@ class Circumstances:
     """Whether rows with missing values are left out; methods that ask for residuals need that."""
     one_round: bool = False
     """Whether only methods of one round will do."""
+    stored_tensor: bool | None = None
+    """Whether the sums that are stored are full tensors; None where sites are asked."""
 
     @property
     def allows_residuals(self) -> bool:
         """Whether sites may be asked for residuals, round by round."""
-        return self.complete_rows and not self.one_round
+        return self.complete_rows and not self.one_round and self.stored_tensor is None
+
+    @property
+    def allows_tensor(self) -> bool:
+        """Whether the full tensor is there, or sites may be asked for it."""
+        if self.stored_tensor is not None:
+            return self.stored_tensor
+        return self.all_columns_somewhere and not self.tensor_refused and self.p <= LARGEST_TENSOR
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether there are few rows, and rounds are free."""
+        return self.rows < FEW_ROWS and self.seconds_per_round < CHEAP_ROUND
 
 
 class Choice(NamedTuple):
@@ -56,17 +75,47 @@ class Choice(NamedTuple):
 
 
 def choose(circumstances: Circumstances) -> Choice:
-    """The method for a federation."""
-    p = circumstances.p
-    if not circumstances.all_columns_somewhere:
-        return Choice("fedrcd-sp", "the sites cover pairs of columns only")
-    few = circumstances.rows < FEW_ROWS and circumstances.seconds_per_round < CHEAP_ROUND
-    if few and circumstances.allows_residuals:
-        return Choice("fed-direct", f"{circumstances.rows} rows are few for fourth moments, and rounds cost nothing")
-    without_tensor = "fedrcd-sx" if circumstances.allows_residuals else "fedrcd-sp"
-    if circumstances.tensor_refused:
-        return Choice(without_tensor, "a site does not release the full tensor")
-    size = 8 * comb(p + 4, 4) / 1e3
-    if p > LARGEST_TENSOR:
-        return Choice(without_tensor, f"{p} variables are too many for the full tensor ({size:,.0f} kB a site)")
-    return Choice("fedrcd-s", f"scale-free in one round, {size:,.0f} kB a site")
+    """The method for a federation: the first in rank that can run."""
+    card = first(lambda card: _suits(card, circumstances))
+    return Choice(card.name, _reason(card, circumstances))
+
+
+def scale_free_default() -> str:
+    """What is taken where nothing speaks against it; messages name it."""
+    return first(lambda card: card.auto is not None and not card.auto.few_rows).name
+
+
+def pairs_only() -> str:
+    """The scale-free method for sites that hold pairs of columns together and no more; messages name it."""
+    return first(lambda card: card.auto is not None and card.coverage.together(3) == 2).name
+
+
+def one_round_choices() -> list[str]:
+    """Methods of one round that `auto` takes, by their rank."""
+    chosen = [card for card in METHODS.values() if card.auto and card.rounds.once]
+    return [card.name for card in sorted(chosen, key=lambda card: card.auto.rank if card.auto else 0)]
+
+
+def _suits(card: Card, known: Circumstances) -> bool:
+    """Whether `auto` may take a method."""
+    if card.auto is None or (card.auto.few_rows and not known.few_rows):
+        return False
+    if not card.rounds.once:
+        return known.allows_residuals and known.all_columns_somewhere
+    return known.allows_tensor or not card.asks_tensor
+
+
+def _reason(card: Card, known: Circumstances) -> str:
+    """Why that method, in one line."""
+    if known.stored_tensor is not None:
+        return f"the ledger holds {'full tensors' if known.stored_tensor else 'sums of pairs of columns only'}"
+    if not known.all_columns_somewhere:
+        return "the sites cover pairs of columns only"
+    if card.auto and card.auto.few_rows:
+        return f"{known.rows} rows are few for fourth moments, and rounds cost nothing"
+    if known.tensor_refused:
+        return "a site does not release the full tensor"
+    size = 8 * comb(known.p + 4, 4) / 1e3
+    if known.p > LARGEST_TENSOR:
+        return f"{known.p} variables are too many for the full tensor ({size:,.0f} kB a site)"
+    return f"scale-free in one round, {size:,.0f} kB a site"

@@ -23,8 +23,10 @@ import numpy as np
 from fedrcd.data.rows import count_rows
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, StatisticError
+from fedrcd.methods.auto import scale_free_default
+from fedrcd.methods.card import Card
 from fedrcd.methods.filling import ask_moments
-from fedrcd.methods.registry import Card, build
+from fedrcd.methods.registry import build
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.driver import run
@@ -35,9 +37,6 @@ from fedrcd.protocol.wire import most_bytes
 from fedrcd.statistics.grouped_sums import GroupedSums, Stack
 from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
 
-SAME_ORDER = {"fedrcd-x": "fedrcd-t", "hc": "fedrcd-t", "fedrcd-sx": "fedrcd-s"}
-"""Methods of many rounds, and the one-round method from tensors that gives the same order."""
-
 ENOUGH_UNITS = 100
 """Groups over all sites beyond which more change little."""
 
@@ -47,20 +46,17 @@ Embed = Callable[[Sequence[Table]], Transport]
 
 def one_round(card: Card, options: dict[str, Any]) -> Parts[Any]:
     """The method, or the one-round method with the same order: only that can be resampled by groups."""
-    if card.name in ("fed-direct", "direct-lingam"):
+    as_one = card.in_one_round
+    if as_one is None:
         raise ConfigError(
-            f"{card.name} asks p rounds of questions that depend on the answers, so its groups cannot be resampled; "
-            "take fedrcd-s, or resample='rows' where all rows are in this process"
+            f"{card.name} asks {card.rounds} rounds of questions that depend on the answers, so its groups cannot be "
+            f"resampled; take {scale_free_default()}, or resample='rows' where all rows are in this process"
         )
-    name = SAME_ORDER.get(card.name, card.name)
-    kept = dict(options)
-    if card.name == "fedrcd-sx":
-        kept["refine"] = "none"
-    return replace(build(name, **kept), weights=build(card.name, **options).weights)
+    return replace(build(as_one.method, **{**options, **as_one.options}), weights=build(card.name, **options).weights)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorder:
+class GroupRecorder:
     """A transport that asks for groups, remembers them, and answers with their total."""
 
     behind: Transport
@@ -215,7 +211,7 @@ def ask_groups(parts: Parts[Any], setting: Setting, transport: Transport, groups
     """Ask for the groups, in one round, and run the method on their total."""
     if setting.fills_gaps:  # gaps are filled by the moments of all rows, in every replicate
         setting = replace(setting, given=run(ask_moments(setting), transport), fills_gaps=False)
-    recorder = Recorder(transport, groups)
+    recorder = GroupRecorder(transport, groups)
     estimate = run(parts.rounds(setting), recorder)
     (answer,) = recorder.answers
     answer.require_alike()

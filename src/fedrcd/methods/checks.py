@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods import residual_tests
-from fedrcd.methods.bootstrap import SAME_ORDER
-from fedrcd.methods.registry import Card
+from fedrcd.methods.auto import scale_free_default
+from fedrcd.methods.card import Card
 from fedrcd.methods.residual_tests import NonGaussianity, Tests, at_least_one
-from fedrcd.methods.skeleton import Estimate, Marginals, Parts
-from fedrcd.protocol.driver import run
-from fedrcd.protocol.questions import Basis, Question, Rounds, S, ask
+from fedrcd.methods.skeleton import Estimate, Marginals
+from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.residual_question import ResidualQuestion
-from fedrcd.protocol.transport import Setting, Traffic, Transport
-from fedrcd.statistics.frame import Frame
+from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
@@ -43,7 +41,8 @@ class Check:
 def ask_residuals(setting: Setting, marginals: Marginals, order: IntVector) -> Rounds[ResidualSums]:
     """One round: sums of the residuals of every variable given all that precede it."""
     basis = Basis(marginals.in_frame(setting.frame), tuple(order.tolist()))
-    return (yield from ask(ResidualQuestion(setting.variables, setting.frame, basis, setting.grid)))
+    sums: ResidualSums = yield from ask(ResidualQuestion(setting.variables, setting.frame, basis, setting.grid))
+    return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,65 +158,20 @@ def sites_check(means: Vector, variances: Vector, sites: int, names: Sequence[st
     )
 
 
-def scale_check(card: Card, parts: Parts[Any], setting: Setting, estimate: Estimate, sums: Any) -> Check:
-    """Whether the order depends on the units of the variables."""
+def scale_check(card: Card, estimate: Estimate, standardised: IntVector | None) -> Check:
+    """Whether the order depends on the units of the variables, from the order of standardised ones if it is known."""
     meaning = "Units are a choice; an order that changes with them says more about the choice than about causes."
     if card.scale_free:
         return Check("scale", "fine", f"{card.name} gives the same order in any units", meaning, "")
-    if sums is None:
+    instead = scale_free_default()
+    if standardised is None:
         finding = f"{card.name} depends on units, and whether it does here would take as many rounds again"
-        return Check("scale", "cannot tell", finding, meaning, "compare with fedrcd-s, which ignores scale")
-    sd = np.sqrt(np.diagonal(estimate.marginals.cov))
-    frame = Frame(setting.frame.centre, setting.frame.scale / sd)
-    again = run(parts.rounds(replace(setting, frame=frame)), Remembered(setting, sums))
-    agreement = order_agreement(again.order, np.argsort(estimate.order).astype(float))
+        return Check("scale", "cannot tell", finding, meaning, f"compare with {instead}, which ignores scale")
+    agreement = order_agreement(standardised, np.argsort(estimate.order).astype(float))
     finding = f"on standardised variables {card.name} places {agreement:.0%} of pairs as it does on these"
     if agreement >= LIKE_BEFORE:
         return Check("scale", "fine", finding, meaning, "")
-    return Check("scale", "doubtful", finding, meaning, "take fedrcd-s, which ignores scale")
-
-
-@dataclass(frozen=True, slots=True)
-class Remembering:
-    """A transport that keeps the answers."""
-
-    behind: Transport
-    answers: list[Any]
-
-    @property
-    def setting(self) -> Setting:
-        """Of the transport behind."""
-        return self.behind.setting
-
-    @property
-    def traffic(self) -> Traffic:
-        """Of the transport behind."""
-        return self.behind.traffic
-
-    def pool(self, question: Question[S]) -> S:
-        """The sum of all sites' answers."""
-        answer = self.behind.pool(question)
-        self.answers.append(answer)
-        return answer
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """A transport that gives a remembered answer again, whatever units the question is about."""
-
-    setting: Setting
-    answer: Any
-    traffic: Traffic = field(default_factory=Traffic)
-
-    def pool(self, question: Question[S]) -> S:  # noqa: ARG002 - there is one
-        """The remembered sums."""
-        answer: S = self.answer
-        return answer
-
-
-def single_round(card: Card) -> bool:
-    """Whether a method asks one question only."""
-    return card.name not in SAME_ORDER and card.name not in ("fed-direct", "direct-lingam")
+    return Check("scale", "doubtful", finding, meaning, f"take {instead}, which ignores scale")
 
 
 def no_residuals(problem: str, names: Sequence[str]) -> tuple[Check, ...]:

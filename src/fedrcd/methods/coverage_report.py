@@ -20,15 +20,13 @@ from math import comb
 
 import numpy as np
 
-from fedrcd.methods.registry import METHODS, Card
+from fedrcd.methods.card import Card, Coverage
+from fedrcd.methods.registry import METHODS
 from fedrcd.statistics.coverage import Layout
 from fedrcd.typing import BoolMatrix, IntMatrix, IntVector
 
-SIZES = {"pairs": 2, "quadruples": 4}
-"""Needs that ask for every combination of so many variables."""
-
-ALL_COLUMNS = "all columns"
 ONE_TABLE = "one table"
+"""What a method needs that works on one table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +118,16 @@ class CoverageReport:
 def coverage_report(layout: Layout, methods: Mapping[str, Card] = METHODS) -> CoverageReport:
     """What the holdings of a federation allow, for every method."""
     sizes = {holding.block: holding.rows for holding in layout.holdings}
-    needs = {card.name: ONE_TABLE if card.one_table else card.coverage for card in methods.values()}
+    needs = {card.name: card.needs for card in methods.values()}
     missing = {need: _missing(layout, need) for need in dict.fromkeys(needs.values())}
     covered = tuple(together(layout, size) for size in (2, 3, 4) if size <= len(layout.variables))
     complete, total = layout.complete_rows(), sum(sizes.values())
-    rows = {"pairs": covered[0].fewest, "quadruples": covered[-1].fewest, ALL_COLUMNS: complete, ONE_TABLE: total}
+    rows = {
+        Coverage.PAIRS: covered[0].fewest,
+        Coverage.QUADRUPLES: covered[-1].fewest,
+        Coverage.ALL_COLUMNS: complete,
+        ONE_TABLE: total,
+    }
     return CoverageReport(
         variables=layout.variables,
         sites=tuple(_shares(layout)),
@@ -227,7 +230,7 @@ def _missing(layout: Layout, need: str) -> str:
     goal = _goal(layout, need)
     if not goal:
         return ""
-    if need == ALL_COLUMNS:
+    if need == Coverage.ALL_COLUMNS:
         nearest = max(layout.holdings, key=lambda holding: len(holding.columns))
         lacking = [name for name in goal if name not in nearest.columns]
         return f"no site holds all {len(goal)} columns; the nearest, {nearest.site}, lacks {_listed(lacking)}"
@@ -236,9 +239,9 @@ def _missing(layout: Layout, need: str) -> str:
 
 def _goal(layout: Layout, need: str) -> tuple[str, ...]:
     """A smallest combination of variables that must be together for a need and is not; empty if it is met."""
-    if need == ALL_COLUMNS:
+    if need == Coverage.ALL_COLUMNS:
         return () if layout.complete_rows() else layout.variables
-    found = (layout.first_missing(size) for size in range(1, SIZES[need] + 1))
+    found = (layout.first_missing(size) for size in range(1, Coverage(need).together(len(layout.variables)) + 1))
     return next((combination for combination in found if combination), ())
 
 

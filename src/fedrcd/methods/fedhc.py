@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fedrcd.methods.card import ONE_ROUND, Coverage, register
 from fedrcd.methods.deflations.none import NoDeflation
-from fedrcd.methods.registry import register
 from fedrcd.methods.scores.tau import tau3
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
@@ -13,9 +13,9 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     "fedhc",
     score="tau3",
     deflation="none",
-    rounds="1",
+    rounds=ONE_ROUND,
     payload="p^2",
-    coverage="pairs",
+    coverage=Coverage.PAIRS,
     scale_free=False,
     erasable=True,
 )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from fedrcd.methods.card import ONE_ROUND, Coverage, register
 from fedrcd.methods.deflations.third_order import Coefficient, ThirdOrder, Update
-from fedrcd.methods.registry import register
 from fedrcd.methods.scores.tau import tau3, tau4
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 
 CARD = {
     "deflation": "coordinator, third order",
-    "rounds": "1",
+    "rounds": ONE_ROUND,
     "payload": "p^2",
-    "coverage": "pairs",
+    "coverage": Coverage.PAIRS,
     "scale_free": False,
     "erasable": True,
 }

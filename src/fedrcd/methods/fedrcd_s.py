@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Rounds, register
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
 from fedrcd.methods.refinements.contrast import ContrastRefinement
-from fedrcd.methods.registry import register
 from fedrcd.methods.scores.negentropy import Negentropy, NegentropyGap
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
@@ -19,11 +19,12 @@ Refine = Literal["contrast", "none"]
     "fedrcd-s",
     score="negentropy gap",
     deflation="coordinator, exact",
-    rounds="1",
+    rounds=ONE_ROUND,
     payload="p^4 / 24",
-    coverage="quadruples",
+    coverage=Coverage.QUADRUPLES,
     scale_free=True,
     erasable=True,
+    auto=Auto(rank=1),
 )
 def fedrcd_s(
     *, negentropy: Negentropy = "boundary", refine: Refine = "contrast", estimator: Estimator = "plug-in"
@@ -37,11 +38,13 @@ def fedrcd_s(
     "fedrcd-sx",
     score="negentropy gap",
     deflation="site residuals",
-    rounds="p - 1",
+    rounds=Rounds(1, -1),
     payload="p^2 a round",
-    coverage="all columns",
+    coverage=Coverage.ALL_COLUMNS,
     scale_free=True,
     erasable=False,
+    one_round=OneRound("fedrcd-s", {"refine": "none"}),
+    auto=Auto(rank=2),
 )
 def fedrcd_sx(*, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """Negentropy gaps of residuals taken at the sites; p - 1 rounds, for many variables."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, register
 from fedrcd.methods.deflations.algebraic import Algebraic
 from fedrcd.methods.refinements.pair_fit import PairFitRefinement
-from fedrcd.methods.registry import register
 from fedrcd.methods.scores.negentropy import NegentropyGap
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
@@ -14,11 +14,12 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     "fedrcd-sp",
     score="negentropy gap, joint fit",
     deflation="coordinator, source condition",
-    rounds="1",
+    rounds=ONE_ROUND,
     payload="p^2",
-    coverage="pairs",
+    coverage=Coverage.PAIRS,
     scale_free=True,
     erasable=True,
+    auto=Auto(rank=3),
 )
 def fedrcd_sp(*, largest_fit: int = 40, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """A joint fit of all pairwise cumulants over orders, from a source-condition start; one round."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fedrcd.methods.card import ONE_ROUND, Coverage, register
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
-from fedrcd.methods.registry import register
 from fedrcd.methods.scores.tau import tau4
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator
@@ -13,9 +13,9 @@ from fedrcd.statistics.pair_cumulants import Estimator
     "fedrcd-t",
     score="tau4",
     deflation="coordinator, exact",
-    rounds="1",
+    rounds=ONE_ROUND,
     payload="p^4 / 24",
-    coverage="quadruples",
+    coverage=Coverage.QUADRUPLES,
     scale_free=False,
     erasable=True,
 )

@@ -1,88 +1,44 @@
-"""Where methods are found by name: the command line, the tests and the documentation all look here."""
+"""Where methods are found by name: the command line, the tests and the documentation all look here.
+
+Importing this module registers every method; a new one is a module beside it, named in the list below.
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
 
 from fedrcd.errors import ConfigError
-from fedrcd.methods.auto import AUTO
+from fedrcd.methods.card import REGISTERED, Card, register
+from fedrcd.methods.settings import AUTO, COMMON_OPTIONS
 from fedrcd.methods.skeleton import Parts
 from fedrcd.suggest import did_you_mean
 
-Recipe: TypeAlias = Callable[..., Parts[Any]]
-"""A function of a method's options (all keyword-only) that returns its parts."""
+__all__ = ["AUTO", "COMMON_OPTIONS", "METHODS", "Card", "build", "find", "first", "register", "require_options"]
+
+MODULES = (
+    "fedrcd_s",
+    "fedrcd_sp",
+    "fedrcd_t",
+    "fedrcd_x",
+    "fedrcd_ni",
+    "fedrcd_def",
+    "fedhc",
+    "fedishc",
+    "direct_lingam",
+)
+"""As tables show them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """What a user wants to know of a method before choosing it."""
-
-    name: str
-    score: str
-    deflation: str
-    rounds: str
-    payload: str
-    coverage: str
-    scale_free: bool
-    erasable: bool
-    counterpart: str = ""
-    """For a method that works on one table: the one that gives the same order from sums over sites."""
-    recipe: Recipe
-
-    @property
-    def one_table(self) -> bool:
-        """Whether the method needs all rows in one table."""
-        return bool(self.counterpart)
-
-    def expected_rounds(self, p: int) -> int:
-        """How many rounds it takes with p variables, besides those that ask for moments; a table counts as a site."""
-        rounds = METHODS[self.counterpart].rounds if self.one_table else self.rounds
-        return {"1": 1, "p - 1": p - 1, "p": p}[rounds]
-
-    @property
-    def summary(self) -> str:
-        """First line of the recipe's docstring."""
-        return inspect.getdoc(self.recipe).split("\n")[0]  # type: ignore[union-attr]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of this method alone, with their defaults."""
-        return {name: p.default for name, p in inspect.signature(self.recipe).parameters.items()}
-
-    def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """All options of the method with the given ones set; unknown ones are errors."""
-        allowed = {**COMMON_OPTIONS, **self.options}
-        for option in options:
-            if option not in allowed:
-                raise ConfigError(f"{self.name} has no option {option!r}; its options: {', '.join(allowed)}")
-        kinds = get_type_hints(self.recipe)
-        for option, value in options.items():
-            kind = kinds.get(option)
-            if get_origin(kind) is Literal and value not in get_args(kind):
-                raise ConfigError(f"{option} must be one of {', '.join(get_args(kind))}, got {value!r}")
-            if kind is int and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
-                raise ConfigError(f"{option} must be a whole number of at least 0, got {value!r}")
-        return {**allowed, **options}
+def _load() -> dict[str, Card]:
+    """All cards, in the order of the modules whichever was imported first."""
+    modules = [import_module(f"fedrcd.methods.{name}").__name__ for name in MODULES]
+    return dict(sorted(REGISTERED.items(), key=lambda item: modules.index(item[1].recipe.__module__)))
 
 
-METHODS: dict[str, Card] = {}
-
-COMMON_OPTIONS: dict[str, Any] = {"weights": "adaptive-lasso", "penalty": 0.01}
-"""Options that every method takes."""
-
-
-def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:
-    """Make a recipe known under a name; the other arguments are fields of its `Card`."""
-
-    def enter(recipe: Recipe) -> Recipe:
-        METHODS[name] = Card(name=name, recipe=recipe, **card)
-        return recipe
-
-    return enter
+METHODS: dict[str, Card] = _load()
 
 
 def find(name: str) -> Card:
@@ -96,6 +52,13 @@ def find(name: str) -> Card:
         hint = did_you_mean(name.lower(), (AUTO, *METHODS)) or f"; take {AUTO}, or one of {listed}"
         raise ConfigError(f"there is no method {name!r}{hint}")
     return METHODS[name]
+
+
+def first(suits: Callable[[Card], bool], *, cards: Mapping[str, Card] = METHODS) -> Card:
+    """The first method that suits: of those that `auto` takes by their rank, then of the others as tables show them."""
+    last = 1 + max(card.auto.rank for card in cards.values() if card.auto)
+    ranked = sorted(cards.values(), key=lambda card: card.auto.rank if card.auto else last)
+    return next(card for card in ranked if suits(card))
 
 
 def build(name: str, **options: Any) -> Parts[Any]:
@@ -115,4 +78,4 @@ def require_options(method: str, options: Mapping[str, Any]) -> None:
         if option not in COMMON_OPTIONS:
             common = ", ".join(COMMON_OPTIONS)
             raise ConfigError(f"auto has no option {option!r}; its options: {common}; name a method to set others")
-    build("fedrcd-s" if method == AUTO else method, **options)
+    build(next(iter(METHODS)) if method == AUTO else method, **options)

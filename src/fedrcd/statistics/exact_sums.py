@@ -144,6 +144,10 @@ class ExactSums:
         """These sums as they may leave a site."""
         return replace(self, clipped=self.clipped.coarse())
 
+    def total(self) -> ExactSums:
+        """These sums: they have no groups."""
+        return self
+
     def without_clipped(self) -> ExactSums:
         """These sums without the coarse count of clipped values, which is no sum."""
         return replace(self, clipped=Clipped())

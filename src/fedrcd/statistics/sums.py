@@ -53,6 +53,10 @@ class Sums(Protocol):
         """Raise `StatisticError` if these cannot be added; `names` label variables in the message."""
         ...
 
+    def total(self) -> Any:
+        """The sums over all groups of rows; themselves where there are none."""
+        ...
+
     def floats(self) -> Any:
         """The sums as methods read them, in float64."""
         ...
@@ -94,6 +98,10 @@ class FloatSums:
     def planes(self) -> tuple[Self, ...]:
         """What holds the numbers: these sums."""
         return (self,)
+
+    def total(self) -> Self:
+        """These sums: they have no groups."""
+        return self
 
     def floats(self) -> Self:
         """These sums."""

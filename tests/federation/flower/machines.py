@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedrcd.experiments.loopback import free_ports
-from fedrcd.federation.deployed import Patience
+from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, online
 from fedrcd.federation.flower.processes import Security, node_command, prepare_node
 from fedrcd.federation.keys import make_development_keys
@@ -156,8 +156,8 @@ class Machines:
 
     def plan(self, method="fedrcd-s", **changes):
         out = self.folder / f"result-{time.monotonic_ns()}"
-        patience = Patience(deadline=120.0, retries=changes.pop("retries", 0))
-        fields = {"run": new_run(), "folder": str(out), "by_key": True, "wait": 120.0, "patience": patience}
+        patience = RetryPolicy(deadline=120.0, retries=changes.pop("retries", 0))
+        fields = {"run": new_run(), "folder": str(out), "by_key": True, "wait": 120.0, "retry_policy": patience}
         return self.disk.plan(method, **{**fields, **changes})
 
     def run(self, method="fedrcd-s", progress=lambda _: None, **changes):

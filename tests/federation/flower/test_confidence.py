@@ -4,21 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrcd.federation.secret import write_secret
 
-from fedrcd.api.deployment import bootstrap_of, checks_of, discovery_of
+from fedrcd.api.bootstrap import bootstrap_of
+from fedrcd.api.checks import checks_of
+from fedrcd.api.deployment import background_of
+from fedrcd.api.describe import discovery_of
 from fedrcd.errors import ConfigError, FileError, StatisticError
-from fedrcd.federation.confidence import REPLICATES, RESIDUALS
-from fedrcd.federation.deployed import SiteLost
+from fedrcd.federation.coordinator.finding_files import FINDING, REPLICATES, RESIDUALS, read_finding
+from fedrcd.federation.coordinator.gather import SiteLost
+from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.flower.coordinator import planned
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
-from fedrcd.federation.plan import OUTCOME, Outcome, Resampling
-from fedrcd.federation.resampling import plan_groups
-from fedrcd.federation.site.rules import Rules
-from fedrcd.federation.site.secret import write_secret
+from fedrcd.federation.rules import Rules
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.bootstrap import one_round, resample_groups
 from fedrcd.methods.checks import ask_residuals
+from fedrcd.methods.finding import Resampling
 from fedrcd.methods.registry import find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.wire import to_bytes
@@ -53,6 +56,11 @@ def reference(disk, method, arithmetic="exact", seed=7):
     ), transport
 
 
+def told_by(form, finding, disk):
+    """A finding as users see it."""
+    return form(finding, background_of(finding, disk.federation))
+
+
 def own_secret(disk):
     return (disk.state("hospital-a") / "secret").read_bytes()
 
@@ -73,7 +81,7 @@ def test_replicates_are_those_of_one_process(disk, method, arithmetic):
     outcome = conducted(disk, method, arithmetic=arithmetic, resampling=resampling())
     expected, transport = reference(disk, method, arithmetic)
     assert same(outcome.resampled, expected)
-    assert same(Outcome.read(disk.plan().folder).resampled, expected)  # the file keeps every bit too
+    assert same(read_finding(disk.plan().folder).resampled, expected)  # the file keeps every bit too
     assert (outcome.rounds, outcome.bytes_sent) == (1, transport.traffic.bytes_sent)
     assert not same(reference(disk, method, arithmetic, seed=8)[0], expected)
 
@@ -88,7 +96,7 @@ def test_what_was_announced_is_what_was_sent(disk, arithmetic):
 
 def test_a_bootstrap_result_answers_as_it_does_in_one_process(disk):
     outcome = conducted(disk, resampling=resampling())
-    found = bootstrap_of(outcome, disk.federation)
+    found = told_by(bootstrap_of, outcome, disk)
     assert len(found) == REPLICATES_DRAWN
     assert np.array_equal(found.discovery.confidence, outcome.resampled.replicates.edge_shares())
     assert set(found.leave_one_site_out()["without"]) == set(outcome.sites)
@@ -104,24 +112,24 @@ def test_checks_are_made_of_the_sums_of_one_process(disk, method, drawn):
     asked = ask_residuals(transport.setting, outcome.estimate.marginals, outcome.estimate.order)
     assert to_bytes(outcome.checked.residuals) == to_bytes(run(asked, transport))
     assert outcome.checked.rounds == 1
-    kept = Outcome.read(disk.plan().folder)
-    assert checks_of(kept, disk.federation).to_dict() == checks_of(outcome, disk.federation).to_dict()
-    names = [check.name for check in checks_of(outcome, disk.federation).checks]
+    kept = read_finding(disk.plan().folder)
+    assert told_by(checks_of, kept, disk).to_dict() == told_by(checks_of, outcome, disk).to_dict()
+    names = [check.name for check in told_by(checks_of, outcome, disk).checks]
     assert names == ["non-gaussian", "independence", "linearity", "sites alike", "scale"]
-    assert checks_of(outcome, disk.federation)["non-gaussian"].verdict == "fine"
+    assert told_by(checks_of, outcome, disk)["non-gaussian"].verdict == "fine"
 
 
 def test_knowledge_is_kept_in_orders_effects_and_replicates(disk):
-    free = discovery_of(conducted(disk), disk.federation)
+    free = told_by(discovery_of, conducted(disk), disk)
     known = Knowledge(tiers=[[name] for name in reversed(free.order)])
     outcome = conducted(disk, knowledge=known, resampling=resampling())
-    found = discovery_of(outcome, disk.federation)
+    found = told_by(discovery_of, outcome, disk)
     assert list(found.order) == list(reversed(free.order))
     assert known.violations(found.B, found.order, found.names) == []
     names = np.array(found.names)
     for order, B in zip(outcome.resampled.replicates.orders, outcome.resampled.replicates.B, strict=True):
         assert known.violations(B, names[order], found.names) == []
-    assert bootstrap_of(Outcome.read(disk.plan().folder), disk.federation).constraints is not None
+    assert told_by(bootstrap_of, read_finding(disk.plan().folder), disk).constraints is not None
 
 
 def test_sites_that_share_rows_need_a_secret_in_common(tmp_path):
@@ -140,7 +148,7 @@ def test_sites_that_share_rows_need_a_secret_in_common(tmp_path):
     seed = np.random.SeedSequence(7)
     expected = resample_groups(parts, transport.setting, transport, 10, REPLICATES_DRAWN, seed)
     assert same(outcome.resampled, expected)
-    assert checks_of(outcome, disk.federation)["independence"].verdict == "fine"
+    assert told_by(checks_of, outcome, disk)["independence"].verdict == "fine"
 
 
 def test_sites_that_share_rows_and_split_them_differently_are_named(tmp_path):
@@ -162,7 +170,7 @@ def test_a_site_that_refuses_to_be_checked_has_taken_part_all_the_same(disk):
     outcome = conduct(disk.plan(check=True, allow_missing=True), LocalGrid(files))
     assert outcome.missing == ()
     assert "no checks: site 'hospital-b' refused" in outcome.warnings[0]
-    assert "as many different checks" in checks_of(outcome, disk.federation)["independence"].finding
+    assert "as many different checks" in told_by(checks_of, outcome, disk)["independence"].finding
 
 
 def test_a_run_that_goes_on_with_fewer_sites_is_another_conversation(disk):
@@ -171,7 +179,7 @@ def test_a_run_that_goes_on_with_fewer_sites_is_another_conversation(disk):
     for there in (files, files[:2]):  # the first round of the second has other moments than the last of the first
         outcome = conduct(plan, LocalGrid(there))
         assert len(outcome.sites) == len(there)
-        (disk.folder / "result" / OUTCOME).unlink()
+        (disk.folder / "result" / FINDING).unlink()
 
 
 def test_methods_ask_for_as_many_groups_as_each_other(tmp_path):
@@ -187,7 +195,7 @@ def test_methods_ask_for_as_many_groups_as_each_other(tmp_path):
 def test_without_complete_rows_checks_say_so(tmp_path):
     disk = in_triples(tmp_path)
     outcome = conducted(disk, "fedrcd-sp", check=True)
-    verdicts = checks_of(outcome, disk.federation)
+    verdicts = told_by(checks_of, outcome, disk)
     assert verdicts["independence"].verdict == "cannot tell"
     assert "none holds all columns" in verdicts["independence"].finding
     assert outcome.rounds == 2
@@ -220,7 +228,8 @@ def test_a_run_is_resumed_only_with_the_same_bootstrap(disk):
     plan.write()
     again, resumes = planned(replace(plan, run="another"))
     assert (again.run, resumes) == (plan.run, True)
-    for other in (replace(plan, resampling=resampling(8)), replace(plan, check=True), replace(plan, knowledge=None)):
+    unknown = replace(plan, settings=replace(plan.settings, knowledge=None))
+    for other in (replace(plan, resampling=resampling(8)), replace(plan, check=True), unknown):
         with pytest.raises(ConfigError, match="an unfinished run of another method or federation"):
             planned(other)
 
@@ -230,6 +239,6 @@ def test_a_damaged_file_is_named(disk, file):
     conducted(disk, check=True, resampling=resampling())
     folder = disk.folder / "result"
     (folder / file).write_bytes((folder / file).read_bytes()[:50])
-    assert (folder / OUTCOME).exists()
+    assert (folder / FINDING).exists()
     with pytest.raises(FileError, match=file):
-        Outcome.read(folder)
+        read_finding(folder)

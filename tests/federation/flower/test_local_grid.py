@@ -12,7 +12,9 @@ from fedrcd.data.federation import BlockEntry
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.deployed import Patience, SiteLost
+from fedrcd.federation.coordinator.finding_files import read_finding
+from fedrcd.federation.coordinator.gather import RetryPolicy, SiteLost
+from fedrcd.federation.coordinator.run_folder import Status
 from fedrcd.federation.flower import client
 from fedrcd.federation.flower.courier import GridCourier, exchange, find_nodes
 from fedrcd.federation.flower.local_grid import LocalGrid
@@ -20,7 +22,6 @@ from fedrcd.federation.flower.records import from_records, to_records
 from fedrcd.federation.flower.server import app as server_app
 from fedrcd.federation.flower.server import conduct, plan_of
 from fedrcd.federation.messages import unpack_reply
-from fedrcd.federation.plan import Outcome, Status
 from fedrcd.federation.refusals import Refusal
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
@@ -61,7 +62,7 @@ def test_every_method_gives_the_result_of_one_process_to_the_bit(disk, method, a
     outcome = conduct(disk.plan(method, arithmetic=arithmetic), LocalGrid(disk.settings_files()))
     expected, traffic = reference(disk, method, arithmetic)
     assert same(outcome.estimate, expected)
-    assert same(Outcome.read(disk.plan().folder).estimate, expected)  # the file keeps every bit too
+    assert same(read_finding(disk.plan().folder).estimate, expected)  # the file keeps every bit too
     assert (outcome.rounds, outcome.bytes_sent) == (traffic.rounds, traffic.bytes_sent)
 
 
@@ -111,7 +112,7 @@ def test_the_server_app_runs_a_plan(disk):
     config = {"plan": plan.folder, "federation": "", "method": "", "out": ""}
     context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config)
     server_app(LocalGrid(disk.settings_files()), context)
-    assert Outcome.read(plan.folder).sites == NAMES
+    assert read_finding(plan.folder).sites == NAMES
 
 
 def test_without_a_plan_the_run_configuration_is_one(disk):
@@ -124,7 +125,7 @@ def test_without_a_plan_the_run_configuration_is_one(disk):
     }
     context = Context(run_id=7, node_id=0, node_config={}, state=RecordDict(), run_config=config)
     plan = plan_of(context)
-    assert (plan.method, plan.by_key, plan.run) == ("fedrcd-x", False, "flower-7")
+    assert (plan.settings.method, plan.by_key, plan.run) == ("fedrcd-x", False, "flower-7")
     with pytest.raises(ValueError, match="needs 'method', a text"):
         plan_of(Context(run_id=7, node_id=0, node_config={}, state=RecordDict(), run_config={**config, "method": 3}))
 
@@ -154,7 +155,7 @@ def test_by_key_a_node_without_one_is_nobody(disk):
 
 
 def conduct_with(disk, app, **changes):
-    plan = disk.plan("fedrcd-x", patience=Patience(deadline=240.0, retries=0), **changes)
+    plan = disk.plan("fedrcd-x", retry_policy=RetryPolicy(deadline=240.0, retries=0), **changes)
     grid = LocalGrid(disk.settings_files(), app)
     return conduct(plan, grid)
 
@@ -274,7 +275,7 @@ def test_a_hang_is_answered_at_the_deadline(disk, monkeypatch):
     monkeypatch.setattr("fedrcd.federation.site.service.open_blocks", hang)
     grid = LocalGrid([settings])
     with pytest.raises(SiteLost, match="its own deadline"):
-        conduct(disk.plan(allow_missing=True, patience=Patience(deadline=240.0, retries=0)), grid)
+        conduct(disk.plan(allow_missing=True, retry_policy=RetryPolicy(deadline=240.0, retries=0)), grid)
     assert asked.is_set()
     over.set()
 

@@ -16,11 +16,11 @@ import httpx
 import numpy as np
 import pytest
 
-from fedrcd.federation.answers import ANSWERS
+from fedrcd.federation.coordinator.finding_files import FINDING, read_finding
+from fedrcd.federation.coordinator.recorded_answers import ANSWERS
 from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
 from fedrcd.federation.flower.processes import APP, FLOWER, Security
 from fedrcd.federation.keys import make_development_keys
-from fedrcd.federation.plan import OUTCOME, Outcome
 from fedrcd.methods.bootstrap import resample_groups
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
@@ -56,7 +56,7 @@ def test_one_round_by_the_command_line(machines):
     command += ["--bootstrap", "20", "--check", "--keep", "0.9"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    outcome = Outcome.read(out)
+    outcome = read_finding(out)
     assert same_as_one_process(machines, outcome)
     kept = np.array(json.loads(done.stdout)["B"]) != 0
     assert np.array_equal(kept, outcome.resampled.replicates.edge_shares() >= 0.9)
@@ -84,8 +84,8 @@ def test_flower_runs_the_repository(machines):
     root, out = Path(__file__).parents[3], machines.folder / "by-flower"
     config = f'federation="{machines.disk.file}" method="fedrcd-ni" out="{out}"'
     assert machines.coordinator.flwr("run", str(root), "fedrcd", "--run-config", config)["success"]
-    until((out / OUTCOME).exists, "the outcome of a run of Flower's own")
-    assert same_as_one_process(machines, Outcome.read(out))
+    until((out / FINDING).exists, "the outcome of a run of Flower's own")
+    assert same_as_one_process(machines, read_finding(out))
 
 
 def test_sites_know_what_left(machines):
@@ -270,7 +270,7 @@ def test_a_coordinator_that_is_killed_resumes(machines):
 
 
 def _round(plan):
-    from fedrcd.federation.plan import Status
+    from fedrcd.federation.coordinator.run_folder import Status
 
     status = Status.read(plan.folder)
     return status.round if status else 0

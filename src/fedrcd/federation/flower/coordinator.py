@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +14,8 @@ from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError
+from fedrcd.federation.coordinator.finding_files import FINDING, read_finding
+from fedrcd.federation.coordinator.run_folder import PLAN, RunPlan, Status, read_json, write_json
 from fedrcd.federation.flower.processes import (
     CONNECTION,
     Command,
@@ -26,7 +26,8 @@ from fedrcd.federation.flower.processes import (
     write_connection,
 )
 from fedrcd.federation.flower.supervise import interruptible, running
-from fedrcd.federation.plan import OUTCOME, PLAN, Outcome, RunPlan, Status, read_json, write_json
+from fedrcd.federation.surroundings import REAL, Surroundings
+from fedrcd.methods.finding import Finding
 
 READY = 60.0
 """Seconds that SuperLink may take to be there."""
@@ -174,7 +175,7 @@ def online(coordinator: Coordinator) -> list[int]:
 def planned(plan: RunPlan) -> tuple[RunPlan, bool]:
     """The plan to run, and whether it resumes one that was interrupted: then it keeps that one's number."""
     folder = Path(plan.folder)
-    if (folder / OUTCOME).exists():
+    if (folder / FINDING).exists():
         raise FileError(f"{folder} holds the result of a finished run; choose another folder")
     if not (folder / PLAN).exists():
         return plan, False
@@ -184,12 +185,17 @@ def planned(plan: RunPlan) -> tuple[RunPlan, bool]:
     return replace(plan, run=before.run), True
 
 
-def new_run() -> str:
+def new_run(surroundings: Surroundings = REAL) -> str:
     """A number for a new run."""
-    return secrets.token_hex(8)
+    return surroundings.token_bytes(8).hex()
 
 
-def conduct(coordinator: Coordinator, plan: RunPlan, progress: Callable[[Status], None]) -> Outcome:
+def conduct(
+    coordinator: Coordinator,
+    plan: RunPlan,
+    progress: Callable[[Status], None],
+    surroundings: Surroundings = REAL,
+) -> Finding:
     """Have Flower conduct a run, and watch it to its end."""
     if not coordinator.is_running:
         raise ProtocolError("the coordinator is not running; start it with `fedrcd coordinator start`")
@@ -204,11 +210,11 @@ def conduct(coordinator: Coordinator, plan: RunPlan, progress: Callable[[Status]
     number = str(said["run-id"])
     write_json(folder / FLOWER_RUN, {"run": number})
     try:
-        _watch(coordinator, folder, number, progress)
+        _watch(coordinator, folder, number, progress, surroundings)
     except KeyboardInterrupt:
         coordinator.flwr("stop", number, CONNECTION)
         raise
-    return Outcome.read(folder)
+    return read_finding(folder)
 
 
 def run_command(coordinator: Coordinator, plan: RunPlan) -> Command:
@@ -228,9 +234,15 @@ def _stop_earlier(coordinator: Coordinator, folder: Path) -> None:
         path.unlink()
 
 
-def _watch(coordinator: Coordinator, folder: Path, number: str, progress: Callable[[Status], None]) -> None:
+def _watch(
+    coordinator: Coordinator,
+    folder: Path,
+    number: str,
+    progress: Callable[[Status], None],
+    surroundings: Surroundings,
+) -> None:
     """Return when a run is finished; raise what made it fail."""
-    asked, ended = time.monotonic(), False
+    asked, ended = surroundings.monotonic(), False
     while not _is_finished(folder, progress):
         again = "start it and give the same command again: answers that came are kept"
         if not coordinator.is_running:
@@ -238,13 +250,13 @@ def _watch(coordinator: Coordinator, folder: Path, number: str, progress: Callab
         if ended:  # and what it wrote last was looked at since
             log = Path(coordinator.state) / "coordinator.log"
             raise ProtocolError(f"the run ended without a result; give the same command again, or see {log}")
-        if time.monotonic() - asked > ALIVE:
-            asked, ended = time.monotonic(), _flower_state(coordinator, number) == "finished"
-        time.sleep(LOOK)
+        if surroundings.monotonic() - asked > ALIVE:
+            asked, ended = surroundings.monotonic(), _flower_state(coordinator, number) == "finished"
+        surroundings.sleep(LOOK)
 
 
 def _is_finished(folder: Path, progress: Callable[[Status], None]) -> bool:
-    """Whether a run has its outcome; raises if it failed."""
+    """Whether a run has found its result; raises if it failed."""
     status = Status.read(folder)
     if status is None:
         return False
@@ -269,16 +281,18 @@ def _flower_state(coordinator: Coordinator, number: str) -> str:
     return str(runs[0].get("status", "")).split(":")[0] if runs else ""
 
 
-def _wait_until_there(coordinator: Coordinator, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + READY
-    while time.monotonic() < until:
+def _wait_until_there(
+    coordinator: Coordinator, process: subprocess.Popen[bytes], log: Path, surroundings: Surroundings = REAL
+) -> None:
+    until = surroundings.monotonic() + READY
+    while surroundings.monotonic() < until:
         if process.poll() is not None:
             raise ProtocolError(f"the coordinator could not start; see the end of {log}")
         with socket.socket() as probe:
             probe.settimeout(1)
             if probe.connect_ex((coordinator.local_host, coordinator.port)) == 0:
                 return
-        time.sleep(0.1)
+        surroundings.sleep(0.1)
     raise ProtocolError(f"the coordinator was not ready after {READY:.0f} s; see the end of {log}")
 
 

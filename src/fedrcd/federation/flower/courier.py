@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +10,11 @@ from flwr.serverapp import Grid
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.deployed import Fault
+from fedrcd.federation.coordinator.gather import Fault
 from fedrcd.federation.flower.client import ASK, NAME
 from fedrcd.federation.flower.records import from_records, to_records
 from fedrcd.federation.keys import same_key
+from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
 
 POLL = 0.25
@@ -34,6 +34,7 @@ class GridCourier:
     grid: Grid
     nodes: Mapping[str, int]
     poll: float = POLL
+    surroundings: Surroundings = REAL
 
     def deliver(self, packets: Mapping[str, Packet], seconds: float) -> Iterator[tuple[str, Packet | Fault]]:
         """The reply of every site, as it comes; a fault for each that has not replied in time."""
@@ -41,7 +42,7 @@ class GridCourier:
             site: Message(to_records(packet), self.nodes[site], ASK, ttl=seconds + GRACE)
             for site, packet in packets.items()
         }
-        for site, reply in exchange(self.grid, messages, seconds, self.poll):
+        for site, reply in exchange(self.grid, messages, seconds, self.poll, self.surroundings):
             yield site, self._read(site, reply)
 
     def _read(self, site: str, reply: Message | None) -> Packet | Fault:
@@ -58,14 +59,18 @@ class GridCourier:
 
 
 def exchange(
-    grid: Grid, messages: Mapping[str, Message], seconds: float, poll: float
+    grid: Grid,
+    messages: Mapping[str, Message],
+    seconds: float,
+    poll: float,
+    surroundings: Surroundings = REAL,
 ) -> Iterator[tuple[str, Message | None]]:
     """The first reply to every message, as it comes; None for each without one in time.
 
     Replies are told apart by the message they reply to: of a node that died the reply says another source. A second
     reply to a message, and any to a message that is not waited for, is dropped.
     """
-    until = time.monotonic() + seconds
+    until = surroundings.monotonic() + seconds
     names = list(messages)
     numbers = list(grid.push_messages([messages[name] for name in names]))
     waiting = {number: name for number, name in zip(numbers, names, strict=False) if number}
@@ -75,24 +80,26 @@ def exchange(
             name = waiting.pop(reply.metadata.reply_to_message_id, None)
             if name is not None:
                 yield name, reply
-        if not waiting or time.monotonic() >= until:
+        if not waiting or surroundings.monotonic() >= until:
             break
-        time.sleep(poll)
+        surroundings.sleep(poll)
     for name in [*unsent, *waiting.values()]:
         yield name, None
 
 
-def find_nodes(grid: Grid, federation: Federation, *, by_key: bool, seconds: float) -> dict[str, int]:
+def find_nodes(
+    grid: Grid, federation: Federation, *, by_key: bool, seconds: float, surroundings: Surroundings = REAL
+) -> dict[str, int]:
     """Which node is which site, waiting for all of them for some time.
 
     By key: a node is the site whose registered key it has. Otherwise it is asked for its name, and believed.
     """
-    until = time.monotonic() + seconds
+    until = surroundings.monotonic() + seconds
     while True:
         found = _by_key(grid, federation) if by_key else _by_name(grid, federation)
-        if len(found) == len(federation.sites) or time.monotonic() >= until:
+        if len(found) == len(federation.sites) or surroundings.monotonic() >= until:
             return {site.name: found[site.name] for site in federation.sites if site.name in found}
-        time.sleep(POLL)
+        surroundings.sleep(POLL)
 
 
 def _by_key(grid: Grid, federation: Federation) -> dict[str, int]:

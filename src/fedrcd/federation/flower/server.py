@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from flwr.app import Context
@@ -10,10 +11,13 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedrcd.data.federation import read_federation
 from fedrcd.errors import ConfigError, FedrcdError
-from fedrcd.federation.conduct import Conductor
-from fedrcd.federation.deployed import Recorder
+from fedrcd.federation.coordinator.conduct import Conductor
+from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.coordinator.transport import Recorder
 from fedrcd.federation.flower.courier import GridCourier, find_nodes
-from fedrcd.federation.plan import Outcome, RunPlan, Status
+from fedrcd.federation.surroundings import REAL, Surroundings
+from fedrcd.methods.finding import Finding
+from fedrcd.methods.settings import Settings
 
 app = ServerApp()
 
@@ -24,14 +28,15 @@ def main(grid: Grid, context: Context) -> None:
     conduct(plan_of(context), grid)
 
 
-def conduct(plan: RunPlan, grid: Grid, recorder: Recorder | None = None) -> Outcome:
+def conduct(plan: RunPlan, grid: Grid, recorder: Recorder | None = None, surroundings: Surroundings = REAL) -> Finding:
     """Conduct a run over a Grid; whatever goes wrong is in its status file too. `recorder` is told of every answer."""
     federation = read_federation(plan.federation)
-    conductor = Conductor(plan, federation, recorder, say=lambda text: print(text, file=sys.stderr))
+    say = partial(print, file=sys.stderr)
+    conductor = Conductor(plan, federation, recorder, say=say, surroundings=surroundings)
     Status(state="waiting").write(plan.folder)
     try:
-        nodes = find_nodes(grid, federation, by_key=plan.by_key, seconds=plan.wait)
-        return conductor.run(GridCourier(grid, nodes), tuple(nodes))
+        nodes = find_nodes(grid, federation, by_key=plan.by_key, seconds=plan.wait, surroundings=surroundings)
+        return conductor.run(GridCourier(grid, nodes, surroundings=surroundings), tuple(nodes))
     except FedrcdError as problem:
         conductor.fail(str(problem), problem.exit_code)
         raise
@@ -52,7 +57,7 @@ def plan_of(context: Context) -> RunPlan:
         run=f"flower-{context.run_id}",
         federation=str(Path(str(config["federation"])).resolve()),
         folder=str(Path(str(config["out"])).resolve()),
-        method=str(config["method"]),
+        settings=Settings(method=str(config["method"]), arithmetic="exact"),
         by_key=bool(config.get("by-key", True)),
     )
     plan.write()

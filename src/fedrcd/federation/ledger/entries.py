@@ -52,7 +52,7 @@ class Entry:
         return str(self.content["state"])
 
 
-class Finding(NamedTuple):
+class Problem(NamedTuple):
     """What is wrong, and with which record."""
 
     record: str
@@ -70,21 +70,21 @@ def next_entry(last: Entry | None, kind: str, content: dict[str, Any], private: 
     return Entry(number, text, hashed, sign(private, hashed))
 
 
-def broken_links(entries: Iterable[Entry]) -> Iterator[Finding]:
+def broken_links(entries: Iterable[Entry]) -> Iterator[Problem]:
     """Entries that are not what was written, by their hashes alone."""
     previous, sound = START, True
     for place, entry in enumerate(entries, 1):
         problem = _problem(entry, place) or (_misfit(entry, previous) if sound else "")
         if problem:
-            yield Finding(f"entry {place}", problem)
+            yield Problem(f"entry {place}", problem)
         previous, sound = entry.hash, not problem
 
 
-def bad_signatures(entries: Iterable[Entry], public: str) -> Iterator[Finding]:
+def bad_signatures(entries: Iterable[Entry], public: str) -> Iterator[Problem]:
     """Entries whose signature is not that of the ledger's key."""
     for entry in entries:
         if not is_signed(public, entry.hash, entry.signature):
-            yield Finding(f"entry {entry.number}", "its signature is not that of the ledger's key")
+            yield Problem(f"entry {entry.number}", "its signature is not that of the ledger's key")
 
 
 def _problem(entry: Entry, place: int) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Self
 
 from fedrcd.errors import FedrcdError, FileError, ProtocolError
@@ -28,6 +26,7 @@ from fedrcd.federation.ledger.entries import (
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
 from fedrcd.federation.ledger.signatures import new_private_key, public_key, sign
+from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.suggest import did_you_mean
 
@@ -42,21 +41,15 @@ SCHEMA = (
     "CREATE TRIGGER entries_keep BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
 )
 SECRET_BYTES = 32
-
-Clock = Callable[[], datetime]
-
-
-def now() -> datetime:
-    """The time, in UTC."""
-    return datetime.now(UTC)
+IDENTITY_BYTES = 8
 
 
 class Ledger:
     """An open ledger; the only one on its file."""
 
-    def __init__(self, database: Database, clock: Clock = now) -> None:
+    def __init__(self, database: Database, surroundings: Surroundings = REAL) -> None:
         """Read the entries of an open file."""
-        self._database, self._clock = database, clock
+        self._database, self._surroundings = database, surroundings
         settings = read_settings(database)
         if not settings:
             raise FileError(f"the ledger {database.path} was never finished; delete it and make it anew")
@@ -68,8 +61,8 @@ class Ledger:
         self.entries = read_entries(database)
         if not self.entries:
             raise FileError(f"the ledger {database.path} is damaged: it has no entries")
-        for finding in broken_links(self.entries):
-            raise FileError(f"the ledger {database.path} was changed: {finding}; `fedrcd ledger verify` tells more")
+        for problem in broken_links(self.entries):
+            raise FileError(f"the ledger {database.path} was changed: {problem}; `fedrcd ledger verify` tells more")
         self.roster = Roster.of(self.entries)
 
     @classmethod
@@ -79,15 +72,15 @@ class Ledger:
         configuration: Configuration,
         *,
         secret: bytes | None = None,
-        clock: Clock = now,
+        surroundings: Surroundings = REAL,
     ) -> Ledger:
         """A new ledger in a new file; with the `secret` of another, equal states have equal digests."""
-        private, secret = new_private_key(), secret or secrets.token_bytes(SECRET_BYTES)
-        database = Database(path, "ledger", FILE_KIND, SCHEMA, create=True)
+        private, secret = new_private_key(), secret or surroundings.token_bytes(SECRET_BYTES)
+        database = open_database(path, create=True, surroundings=surroundings)
         settings = {"private key": private, "secret": secret, "configuration": to_bytes(configuration)}
         content = {
-            "ledger": secrets.token_hex(8),
-            "time": _told(clock),
+            "ledger": surroundings.token_bytes(IDENTITY_BYTES).hex(),
+            "time": _told(surroundings),
             "configuration": configuration.digest,
             "public_key": public_key(private),
             "secret": digest("secret", secret),
@@ -97,14 +90,14 @@ class Ledger:
             for name, value in settings.items():
                 database.run("INSERT INTO settings VALUES (?, ?)", name, value)
             _insert(database, next_entry(None, OPENED, content, private))
-        return cls(database, clock)
+        return cls(database, surroundings)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, clock: Clock = now) -> Ledger:
+    def open(cls, path: str | os.PathLike[str], *, surroundings: Surroundings = REAL) -> Ledger:
         """The ledger in a file; `ProtocolError` if another process has it open."""
-        database = Database(path, "ledger", FILE_KIND, SCHEMA, create=False)
+        database = open_database(path, surroundings=surroundings)
         try:
-            return cls(database, clock)
+            return cls(database, surroundings)
         except FedrcdError:
             database.close()
             raise
@@ -246,13 +239,18 @@ class Ledger:
             for statement, *values in statements:
                 self._database.run(statement, *values)
             state = self.roster.state if kind == RESULT else self.state_digest(after)
-            complete = {**content, "time": _told(self._clock), "state": state}
+            complete = {**content, "time": _told(self._surroundings), "state": state}
             entry = next_entry(self.entries[-1], kind, complete, self._private)
             _insert(self._database, entry)
         self.entries.append(entry)
         self.roster.follow(entry)
         self._database.purge()  # a receipt is given only when what was replaced is gone
         return self.receipt(entry.number)
+
+
+def open_database(path: str | os.PathLike[str], *, create: bool = False, surroundings: Surroundings = REAL) -> Database:
+    """The file of a ledger."""
+    return Database(path, "ledger", FILE_KIND, SCHEMA, create=create, connect=surroundings.connect)
 
 
 def read_settings(database: Database) -> dict[str, bytes]:
@@ -281,8 +279,8 @@ def _insert(database: Database, entry: Entry) -> None:
     database.run("INSERT INTO entries VALUES (?, ?, ?, ?)", entry.number, entry.text, entry.hash, entry.signature)
 
 
-def _told(clock: Clock) -> str:
-    return clock().isoformat(timespec="seconds")
+def _told(surroundings: Surroundings) -> str:
+    return surroundings.now().isoformat(timespec="seconds")
 
 
 def _state_digest(

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.ledger.digests import digest
-from fedrcd.federation.ledger.entries import Entry, Finding, bad_signatures
+from fedrcd.federation.ledger.entries import Entry, Problem, bad_signatures
 from fedrcd.federation.ledger.export import entry_record, read_record
 
 FORMAT = "fedrcd-receipt/1"
@@ -45,16 +45,16 @@ class Receipt:
         """Raise unless the entry is as it was signed."""
         if digest("entry", self.entry.text.encode()) != self.entry.hash:
             raise ProtocolError(f"the receipt for entry {self.entry.number} was changed")
-        for finding in bad_signatures([self.entry], self.public_key):
-            raise ProtocolError(f"the receipt is not genuine: {finding}")
+        for problem in bad_signatures([self.entry], self.public_key):
+            raise ProtocolError(f"the receipt is not genuine: {problem}")
 
-    def missing_from(self, entries: list[Entry]) -> Finding | None:
+    def missing_from(self, entries: list[Entry]) -> Problem | None:
         """What is wrong with a chain that should hold this entry."""
         record = f"entry {self.entry.number}"
         if self.entry.number > len(entries):
-            return Finding(record, "a receipt was given for it, and it is not in the ledger")
+            return Problem(record, "a receipt was given for it, and it is not in the ledger")
         if entries[self.entry.number - 1].hash != self.entry.hash:
-            return Finding(
+            return Problem(
                 record, "it is not the one a receipt was given for: another ledger, or one that was rewritten"
             )
         return None

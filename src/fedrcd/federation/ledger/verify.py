@@ -10,11 +10,11 @@ from fedrcd.federation.contribution import check_contribution, read_contribution
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.digests import digest
-from fedrcd.federation.ledger.entries import Entry, Finding, bad_signatures, broken_links
+from fedrcd.federation.ledger.entries import Entry, Problem, bad_signatures, broken_links
 from fedrcd.federation.ledger.ledger import (
-    FILE_KIND,
     SCHEMA,
     Ledger,
+    open_database,
     read_entries,
     read_payload,
     read_settings,
@@ -22,38 +22,41 @@ from fedrcd.federation.ledger.ledger import (
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Roster, Standing
 from fedrcd.federation.ledger.signatures import public_key
+from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes
 
 
-def verify_ledger(path: str | os.PathLike[str], receipts: Sequence[Receipt] = ()) -> list[Finding]:
+def verify_ledger(
+    path: str | os.PathLike[str], receipts: Sequence[Receipt] = (), *, surroundings: Surroundings = REAL
+) -> list[Problem]:
     """Everything that is wrong with a ledger, or that a receipt contradicts; empty if nothing is."""
     try:
-        with Database(path, "ledger", FILE_KIND, SCHEMA, create=False) as database:
-            findings = list(_findings(database))
+        with open_database(path, surroundings=surroundings) as database:
+            problems = list(_problems(database))
             entries = read_entries(database)
     except FedrcdError as problem:
-        return [Finding("file", str(problem))]
-    return _first_of_each([*findings, *_contradicted(entries, receipts)])
+        return [Problem("file", str(problem))]
+    return _first_of_each([*problems, *_contradicted(entries, receipts)])
 
 
-def verify_entries(entries: Sequence[Entry], public: str, receipts: Sequence[Receipt] = ()) -> list[Finding]:
+def verify_entries(entries: Sequence[Entry], public: str, receipts: Sequence[Receipt] = ()) -> list[Problem]:
     """What is wrong with the entries alone, as an export holds them."""
     chain = [*broken_links(entries), *bad_signatures(entries, public)]
     return _first_of_each([*chain, *_contradicted(entries, receipts)])
 
 
-def _findings(database: Database) -> Iterator[Finding]:
-    damage = [Finding("file", line) for line in database.damage()]
+def _problems(database: Database) -> Iterator[Problem]:
+    damage = [Problem("file", line) for line in database.damage()]
     yield from damage
     if damage:
         return
     if database.foreign(SCHEMA):
-        yield Finding("tables", "they are not those of a ledger, or their rules were changed")
+        yield Problem("tables", "they are not those of a ledger, or their rules were changed")
     settings, entries = read_settings(database), read_entries(database)
     links = list(broken_links(entries))
     yield from links
     if not entries:
-        yield Finding("entry 1", "it is missing")
+        yield Problem("entry 1", "it is missing")
     if links or not entries:  # nothing that follows can be judged
         return
     yield from bad_signatures(entries, entries[0].content["public_key"])
@@ -65,10 +68,10 @@ def _findings(database: Database) -> Iterator[Finding]:
     bad = list(_wrong_contributions(database, roster, from_bytes(settings["configuration"], Configuration)))
     yield from bad
     if not bad and Ledger(database).state_digest() != roster.state:
-        yield Finding("state", "its digest is not that of the stored sums")
+        yield Problem("state", "its digest is not that of the stored sums")
 
 
-def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Finding]:
+def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Problem]:
     """Keys and configuration against what the first entry says of them."""
     checks: dict[str, tuple[str, Callable[[bytes], str]]] = {
         "configuration": ("configuration", lambda value: from_bytes(value, Configuration).digest),
@@ -77,9 +80,9 @@ def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Find
     }
     for name in sorted(settings.keys() | checks.keys()):
         if name not in settings:
-            yield Finding(f"setting {name!r}", "it is missing")
+            yield Problem(f"setting {name!r}", "it is missing")
         elif name not in checks:
-            yield Finding(f"setting {name!r}", "there is no such setting")
+            yield Problem(f"setting {name!r}", "there is no such setting")
         else:
             key, told = checks[name]
             try:
@@ -87,22 +90,22 @@ def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Find
             except (FedrcdError, ValueError):
                 same = False
             if not same:
-                yield Finding(f"setting {name!r}", "it was changed since the ledger was opened")
+                yield Problem(f"setting {name!r}", "it was changed since the ledger was opened")
 
 
-def _wrong_contributions(database: Database, roster: Roster, configuration: Configuration) -> Iterator[Finding]:
+def _wrong_contributions(database: Database, roster: Roster, configuration: Configuration) -> Iterator[Problem]:
     """Stored contributions against what the entries say of them."""
     stored = {(str(site), str(block)) for site, block in database.rows("SELECT site, block FROM contributions")}
     for place in sorted(stored | roster.standings.keys()):
         record = f"contribution of site {place[0]!r} for block {place[1]!r}"
         if place not in roster.standings:
-            yield Finding(record, "no entry tells of it")
+            yield Problem(record, "no entry tells of it")
         elif place not in stored:
-            yield Finding(record, "it is missing")
+            yield Problem(record, "it is missing")
         else:
             problem = _wrong_payload(read_payload(database, place) or b"", roster.standings[place], configuration)
             if problem:
-                yield Finding(record, problem)
+                yield Problem(record, problem)
 
 
 def _wrong_payload(payload: bytes, standing: Standing, configuration: Configuration) -> str:
@@ -117,18 +120,18 @@ def _wrong_payload(payload: bytes, standing: Standing, configuration: Configurat
     return "" if said == (*standing.place, standing.version, standing.rows) else "it is not the one its entry tells of"
 
 
-def _contradicted(entries: Sequence[Entry], receipts: Sequence[Receipt]) -> Iterator[Finding]:
+def _contradicted(entries: Sequence[Entry], receipts: Sequence[Receipt]) -> Iterator[Problem]:
     """Entries that are not those receipts were given for."""
     for receipt in receipts:
         receipt.require_genuine()
-        finding = receipt.missing_from(list(entries))
-        if finding:
-            yield finding
+        problem = receipt.missing_from(list(entries))
+        if problem:
+            yield problem
 
 
-def _first_of_each(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding per record: what is wrong first explains what follows."""
-    first: dict[str, Finding] = {}
-    for finding in findings:
-        first.setdefault(finding.record, finding)
+def _first_of_each(problems: Sequence[Problem]) -> list[Problem]:
+    """One problem per record: what is wrong first explains what follows."""
+    first: dict[str, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.record, problem)
     return list(first.values())

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from fedrcd.data.rows import Rows
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 from fedrcd.typing import IntVector, Vector
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cells import few_levels, small_cells
 from fedrcd.federation.site.disclosure import spent_numbers
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.release import Door
-from fedrcd.federation.site.rules import Rules
 from fedrcd.federation.site.trimming import gross_errors, tagged_limit, trim_tag
 
 FAR = 5.0

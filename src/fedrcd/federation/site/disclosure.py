@@ -40,10 +40,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.cells import small_cells
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
-from fedrcd.federation.site.rules import Case
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame

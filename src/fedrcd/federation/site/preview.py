@@ -117,14 +117,14 @@ def preview(door: Door, tables: Sequence[Table], method: str, *, groups: int = 0
     if groups and groups < LEAST_GROUPS:
         raise ConfigError(f"groups must be at least {LEAST_GROUPS}, got {groups}")
     federation, quiet = door.federation, replace(door, dry_run=[], approve=False)
-    name = choose_method(federation, method, groups=groups or 1, trusted=door.trusts).method
+    name = choose_method(federation, method, groups=groups or 1, trust_coordinator=door.trusts).method
     variables = federation.variables
     frame = federation.declared_frame() or _own_frame([quiet.present(table) for table in tables], federation)
     setting = Setting(variables, frame, cohort_layout(federation, [door.site]), grid=ARITHMETIC["exact"])
     dry_run = DryRun(quiet, tables, setting)
     whole = _converse(dry_run, name, groups, check=check)
     codes = [refused.code for refused in dry_run.refusals]
-    other = choose_method(federation, method, groups=groups or 1, refused=codes, trusted=door.trusts).method
+    other = choose_method(federation, method, groups=groups or 1, refused=codes, trust_coordinator=door.trusts).method
     return Preview(name, dry_run.releases, whole, other if other != name else "")
 
 

@@ -29,10 +29,11 @@ from fedrcd.data.rows import Chunk, count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, FileError, StatisticError
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_budget, check_question
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.marks import Mark
-from fedrcd.federation.site.rules import Case, Rules
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.store import Pending, Store
 from fedrcd.federation.site.trimming import trim_tag, trimmed

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

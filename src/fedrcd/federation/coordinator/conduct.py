@@ -1,38 +1,34 @@
-"""From a plan to an outcome: who is there, which frame, the conversation, and what to do when a site is lost."""
+"""From a plan to a finding: who is there, which frame, the conversation, and what to do when a site is lost."""
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.answers import ANSWERS, Answers
 from fedrcd.federation.choosing import LESS_MAY_DO, choose_method
-from fedrcd.federation.confidence import Checked
-from fedrcd.federation.deployed import Courier, Deployed, Progress, Recorder, SiteLost
+from fedrcd.federation.coordinator.finding_files import write_finding
+from fedrcd.federation.coordinator.gather import Courier, Progress, SiteLost
+from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
+from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
 from fedrcd.federation.messages import cohort_layout, federation_digest
-from fedrcd.federation.plan import Outcome, Resampling, RunPlan, Status
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
-from fedrcd.methods.bootstrap import Resampled, one_round, resample_groups
-from fedrcd.methods.checks import Check, Remembering, ask_residuals, scale_check, single_round
-from fedrcd.methods.registry import build, find
-from fedrcd.methods.skeleton import Estimate, Parts
-from fedrcd.protocol.combine import NobodyAnswers
-from fedrcd.protocol.driver import run as drive
+from fedrcd.methods.finding import Finding
+from fedrcd.methods.registry import find
+from fedrcd.methods.run import Run, nobody_answers
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
-from fedrcd.protocol.transport import Setting, Transport
+from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
-from fedrcd.statistics.residual_sums import ResidualSums
 
 TELL = 0.5
 """Seconds between two writings of the status."""
@@ -47,13 +43,14 @@ class Conductor:
     recorder: Recorder | None = None
     say: Callable[[str], None] = print
     warnings: list[str] = field(default_factory=list)
-    _told: float = 0.0
+    surroundings: Surroundings = REAL
+    _written: float = 0.0
     _refused: set[Refusal] = field(default_factory=set)
 
-    def run(self, courier: Courier, present: Sequence[str]) -> Outcome:
+    def run(self, courier: Courier, present: Sequence[str]) -> Finding:
         """Run the method over the sites that are present; `ProtocolError` if a site that is needed is not."""
         choice = self._choose()
-        answers = Answers(Path(self.plan.folder) / ANSWERS)
+        answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
         cohort = self._cohort(present)
         while True:
             conversation = _conversation(self.plan.run, cohort, choice.method)
@@ -65,11 +62,10 @@ class Conductor:
                 if choice == before:
                     cohort = self._without(cohort, lost)
                 continue
-            outcome = self._outcome(choice, found, transport)
-            outcome.write(self.plan.folder)
+            write_finding(self.plan.folder, found)
             answers.delete()
-            Status(state="finished", round=outcome.rounds, warnings=outcome.warnings).write(self.plan.folder)
-            return outcome
+            Status(state="finished", round=found.rounds, warnings=found.warnings).write(self.plan.folder)
+            return found
 
     def warn(self, text: str) -> None:
         """Say something that the operator must see, now and with the result."""
@@ -105,15 +101,20 @@ class Conductor:
 
     def _choose(self) -> Choice:
         """The method, by all that is known so far."""
-        groups = self.plan.resampling.groups if self.plan.resampling else 1
-        return choose_method(self.federation, self.plan.method, groups=groups, refused=self._refused)
+        return choose_method(
+            self.federation,
+            self.plan.settings.method,
+            groups=self.plan.resampling.groups if self.plan.resampling else 1,
+            refused=self._refused,
+            trust_coordinator=self.plan.trust_coordinator,
+        )
 
     def _instead(self, choice: Choice, lost: SiteLost) -> Choice:
         """A method that asks for less than a site refused, if there is one and the choice was left open; else the same.
 
         A run that is resumed meets the same refusal and chooses the same.
         """
-        if self.plan.method != AUTO or lost.refusal not in LESS_MAY_DO:
+        if self.plan.settings.method != AUTO or lost.refusal not in LESS_MAY_DO:
             return choice
         self._refused.add(lost.refusal)
         other = self._choose()
@@ -123,84 +124,66 @@ class Conductor:
         self.warn(f"{why}; going on with {other.method} instead of {choice.method}")
         return other
 
-    def _transport(self, courier: Courier, cohort: tuple[str, ...], answers: Answers, run: str) -> Deployed:
+    def _transport(
+        self, courier: Courier, cohort: tuple[str, ...], answers: RecordedAnswers, run: str
+    ) -> MachineTransport:
         """The transport over a cohort, in the declared frame or one that is asked for."""
-        return Deployed(
+        return MachineTransport(
             setting=run_setting(self.federation, self.plan, cohort),
             courier=courier,
             run=run,
             federation=federation_digest(self.federation),
             blocks={site.name: site.blocks for site in self.federation.sites if site.name in cohort},
             answers=answers,
-            patience=self.plan.patience,
+            retry_policy=self.plan.retry_policy,
             recorder=self.recorder,
             progress=self._progress,
             warn=self.warn,
+            surroundings=self.surroundings,
         )
 
-    def _converse(self, transport: Deployed, choice: Choice) -> Found:
+    def _converse(self, transport: MachineTransport, choice: Choice) -> Finding:
+        """What the method finds over a cohort, with all that the plan asks for beside it."""
         if self.federation.declared_frame() is None:
-            setting = replace(transport.setting, frame=ask_frame(transport))
-            transport = replace(transport, setting=setting)
-        card, setting, heard = find(choice.method), transport.setting, Remembering(transport, [])
-        if self.plan.resampling is None:
-            parts = build(card.name, **self.plan.options)
-            estimate, resampled = drive(parts.rounds(setting), heard), None
-            first = heard.answers[-1] if single_round(card) else None
-        else:
-            parts = one_round(card, dict(self.plan.options))
-            resampled = self._resample(parts, heard, self.plan.resampling)
-            estimate, first = resampled.estimate, heard.answers[-1].total()
-        if not self.plan.check:
-            return Found(estimate, resampled, None)
-        scale = scale_check(card, parts, setting, estimate, first)
-        return Found(estimate, resampled, self._check(transport, estimate, scale))
-
-    def _resample(self, parts: Parts[Any], transport: Transport, resampling: Resampling) -> Resampled:
-        """The estimate from the sums of groups, and replicates of it."""
-
-        def tell(done: int) -> None:
-            Status(
-                state="resampling",
-                round=transport.traffic.rounds,
-                replicates=done,
-                warnings=tuple(self.warnings),
-            ).write(self.plan.folder)
-
-        return resample_groups(
-            parts,
-            transport.setting,
-            transport,
-            resampling.groups,
-            resampling.replicates,
-            np.random.SeedSequence(resampling.seed),
+            transport = replace(transport, setting=replace(transport.setting, frame=ask_frame(transport)))
+        plan, card = self.plan, find(choice.method)
+        found = Run(transport, plan.settings, card, transport.cohort, choice.reason).find(
+            resampling=plan.resampling,
+            check=plan.check,
+            standardised=plan.check_scale and (card.rounds.once or plan.resampling is not None),
             jobs=available_threads(),
-            progress=tell,
+            progress=lambda done: self._tell_replicates(transport, done),
+            forgives=self._forgives,
+        )
+        return replace(
+            found,
+            run=plan.run,
+            missing=tuple(site.name for site in self.federation.sites if site.name not in transport.cohort),
+            seconds=tuple(transport.seconds),
+            warnings=tuple(self.warnings),
         )
 
-    def _check(self, transport: Deployed, estimate: Estimate, scale: Check) -> Checked:
-        """Residual sums along the order that was found, in one round more."""
-        traffic, problem = transport.traffic, ""
-        before = replace(traffic)
-        residuals: ResidualSums | None = None
-        try:
-            residuals = drive(ask_residuals(transport.setting, estimate.marginals, estimate.order), transport)
-        except NobodyAnswers as reason:
-            problem = str(reason)
-        except SiteLost as lost:
-            if lost.refusal is None:
-                raise
-            problem = str(lost)  # a site that will not be checked has taken part all the same
-            self.warn(f"no checks: {lost}")
-        rounds, bytes_sent = traffic.rounds - before.rounds, traffic.bytes_sent - before.bytes_sent
-        return Checked(residuals, problem, scale, rounds, bytes_sent)
+    def _forgives(self, problem: ProtocolError) -> bool:
+        """Whether the result stands although checks cannot be had: a site that refuses them took part all the same."""
+        if isinstance(problem, SiteLost) and problem.refusal is not None:
+            self.warn(f"no checks: {problem}")
+            return True
+        return nobody_answers(problem)
+
+    def _tell_replicates(self, transport: MachineTransport, done: int) -> None:
+        Status(
+            state="resampling",
+            round=transport.traffic.rounds,
+            replicates=done,
+            warnings=tuple(self.warnings),
+        ).write(self.plan.folder)
 
     def _progress(self, progress: Progress) -> None:
         """Write how far the run is, but not a thousand times in a round of a thousand sites."""
-        now = time.monotonic()
-        if progress.answered and progress.waiting and now - self._told < TELL:
+        now = self.surroundings.monotonic()
+        if progress.answered and progress.waiting and now - self._written < TELL:
             return
-        self._told = now
+        self._written = now
         Status(
             state="running",
             round=progress.round,
@@ -209,50 +192,20 @@ class Conductor:
             warnings=tuple(self.warnings),
         ).write(self.plan.folder)
 
-    def _outcome(self, choice: Choice, found: Found, transport: Deployed) -> Outcome:
-        clipped = transport.traffic.clipped
-        return Outcome(
-            run=self.plan.run,
-            method=choice.method,
-            chosen=choice.reason,
-            options=find(choice.method).resolve(self.plan.options),
-            variables=self.federation.variables,
-            estimate=found.estimate,
-            knowledge=self.plan.knowledge,
-            resampled=found.resampled,
-            checked=found.checked,
-            sites=transport.cohort,
-            missing=tuple(site.name for site in self.federation.sites if site.name not in transport.cohort),
-            rounds=transport.traffic.rounds,
-            bytes_sent=transport.traffic.bytes_sent,
-            arithmetic=self.plan.arithmetic,
-            clipped=None if clipped is None else (clipped.least, clipped.most),
-            seconds=tuple(transport.seconds),
-            warnings=tuple(self.warnings),
-        )
-
-
-class Found(NamedTuple):
-    """What a conversation gave: the estimate, and what to judge it by if the plan asks for that."""
-
-    estimate: Estimate
-    resampled: Resampled | None
-    checked: Checked | None
-
 
 def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) -> Setting:
     """What a method knows before its first question; the frame is a stand-in where none is declared."""
-    variables = federation.variables
+    variables, known = federation.variables, plan.settings.knowledge
     return Setting(
         variables,
         federation.declared_frame() or Frame.identity(len(variables)),
         cohort_layout(federation, cohort),
-        grid=ARITHMETIC[plan.arithmetic],
-        constraints=plan.knowledge.constraints(variables) if plan.knowledge else None,
+        grid=ARITHMETIC[plan.settings.arithmetic],
+        constraints=known.constraints(variables) if known else None,
     )
 
 
-def ask_frame(transport: Deployed) -> Frame:
+def ask_frame(transport: MachineTransport) -> Frame:
     """A frame from one round: pooled means and standard deviations, coarse enough to be the same on any machine."""
     variables = transport.setting.variables
     pooled = transport.pool(SiteMomentsQuestion(variables, Frame.identity(len(variables))))

@@ -8,11 +8,12 @@ from typing import Any
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.choosing import choose_method
-from fedrcd.federation.conduct import run_setting
-from fedrcd.federation.plan import RunPlan
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.coordinator.conduct import run_setting
+from fedrcd.federation.coordinator.run_folder import RunPlan
+from fedrcd.federation.rules import Rules
 from fedrcd.methods.bootstrap import BootstrapPlan, bytes_of_groups, groups_for, one_round
-from fedrcd.methods.registry import find
+from fedrcd.methods.card import Coverage
+from fedrcd.methods.registry import find, first
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.questions import TENSOR
 from fedrcd.statistics.coverage import Holding
@@ -26,14 +27,14 @@ def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None
     federation : Federation
         Says how many rows there are.
     plan : RunPlan
-        The method, its options and its arithmetic.
+        Its settings: the method, its options and its arithmetic.
     groups : int, optional
         Groups per block.
     """
     if groups is not None and groups < LEAST_GROUPS:
         raise ConfigError(f"groups must be a whole number of at least {LEAST_GROUPS}, got {groups}")
-    method = choose_method(federation, plan.method, groups=groups or LEAST_GROUPS).method
-    parts = one_round(find(method), dict(plan.options))
+    method = choose_method(federation, plan.settings.method, groups=groups or LEAST_GROUPS).method
+    parts = one_round(find(method), plan.settings.method_options)
     setting = run_setting(federation, plan, [site.name for site in federation.sites])
     question: Any = next(parts.rounds(setting))
     places = range(len(federation.layout().holdings)) if setting.layout else [0] * len(federation.layout().holdings)
@@ -64,7 +65,7 @@ def _require_rows(holdings: Sequence[Holding], groups: int, *, tensor: bool) -> 
     least = [_rows_of_group(holding, tensor=tensor) for holding in holdings]
     rows, tightest = min(zip(least, holdings, strict=True), key=lambda one: one[1].rows / one[0])
     if groups < LEAST_GROUPS or tightest.rows < groups * rows:
-        instead = "; take a method of pair sums, such as fedrcd-ni, whose groups may be smaller" if tensor else ""
+        instead = f"; take a method of pair sums, such as {_of_pairs()}, whose groups may be smaller" if tensor else ""
         raise ConfigError(
             f"site {tightest.site!r} has {tightest.rows:,} rows of block {tightest.block!r}: too few for "
             f"{max(groups, LEAST_GROUPS)} groups of at least {rows:,}{instead}"
@@ -75,3 +76,8 @@ def _rows_of_group(holding: Holding, *, tensor: bool) -> int:
     """Rows that a site will ask of every group, if it made no rule stricter."""
     rules, p = Rules(), len(holding.columns)
     return max(rules.needed_rows(p), rules.needed_tensor_rows(p) if tensor else 0)
+
+
+def _of_pairs() -> str:
+    """A method of pair sums that is not one of those that `auto` would have taken."""
+    return first(lambda card: card.auto is None and card.rounds.once and card.coverage is Coverage.PAIRS).name

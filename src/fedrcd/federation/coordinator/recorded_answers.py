@@ -15,6 +15,7 @@ from typing import Any
 
 from fedrcd.errors import FileError
 from fedrcd.federation.messages import SUMS, Reply
+from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 
 ANSWERS = "answers.sqlite"
@@ -30,10 +31,11 @@ create table if not exists answers (
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RecordedAnswers:
     """The recorded answers of one run."""
 
     path: Path
+    surroundings: Surroundings = REAL
 
     def record(self, reply: Reply) -> None:
         """Keep an answer: it outlives this process from here on."""
@@ -79,7 +81,7 @@ class Answers:
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(self.path, timeout=30)
+            database = self.surroundings.connect(self.path, timeout=30)
             try:
                 database.execute("pragma synchronous = off")  # outlives the process; a power cut costs a question
                 with database:
@@ -93,7 +95,7 @@ class Answers:
 
 def forget_recorded(folder: Path, site: str) -> int:
     """Delete what a site answered to runs anywhere in a folder that have not ended; how many answers there were."""
-    return sum(Answers(path).forget(site) for path in sorted(folder.rglob(ANSWERS)))
+    return sum(RecordedAnswers(path).forget(site) for path in sorted(folder.rglob(ANSWERS)))
 
 
 def _sums(data: bytes | None) -> Any:

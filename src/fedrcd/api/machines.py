@@ -1,0 +1,239 @@
+"""`fedrcd.connect`: the same functions over sites on machines, by way of a coordinator that runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedrcd.api.bootstrap import bootstrap_of
+from fedrcd.api.bootstrap_result import Bootstrap
+from fedrcd.api.checks import Checks, checks_of
+from fedrcd.api.deployment import background_of, require_coverage
+from fedrcd.api.describe import discovery_of
+from fedrcd.api.discovery import Discovery, require_level
+from fedrcd.api.given import as_knowledge
+from fedrcd.api.grouping import require_seed
+from fedrcd.data.federation import Federation, read_federation
+from fedrcd.federation.coordinator.gather import RetryPolicy
+from fedrcd.federation.coordinator.resampling import plan_groups
+from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.surroundings import REAL, Surroundings
+from fedrcd.methods.bootstrap import BootstrapPlan
+from fedrcd.methods.finding import Finding, Resampling
+from fedrcd.methods.settings import AUTO, Settings, with_settings
+
+if TYPE_CHECKING:
+    from fedrcd.federation.flower.coordinator import Coordinator
+
+Watch = Callable[[Status], None]
+Conduct = Callable[["Coordinator", RunPlan, Watch, Surroundings], Finding]
+
+RUNS = "runs"
+"""Folder of runs, in the coordinator's, for those that are given none of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How a run waits for its sites.
+
+    Parameters
+    ----------
+    wait : float
+        Seconds to wait at the start for sites to be there.
+    retry_policy : RetryPolicy
+        How long a site has for an answer, and how often it is asked again.
+    allow_missing : bool
+        Go on without sites that are missing, instead of stopping.
+    trust_coordinator : bool
+        Whether the sites were started with --trust-coordinator, so that "auto" may take a method of several rounds.
+    """
+
+    wait: float = 60.0
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+    allow_missing: bool = False
+    trust_coordinator: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The sites of a federation, as a coordinator on this machine reaches them.
+
+    `discover`, `bootstrap` and `check` take the settings of the functions of these names, except those that say how
+    tables are read: every site reads its own. Sums are exact unless `arithmetic` says otherwise. Each also takes `out`,
+    the folder of the run, where one that was interrupted is resumed; `waiting`, a `Waiting`; and `progress`, which is
+    called with the status of the run whenever somebody looks.
+    """
+
+    coordinator: Coordinator
+    federation: Federation
+    file: Path
+    conduct: Conduct
+    surroundings: Surroundings = REAL
+
+    @with_settings
+    def discover(
+        self,
+        method: str = AUTO,
+        *,
+        check_scale: bool = False,
+        out: str | os.PathLike[str] | None = None,
+        waiting: Waiting | None = None,
+        progress: Watch | None = None,
+        **settings: Any,
+    ) -> Discovery:
+        """Causal order and effects behind the rows of all sites.
+
+        The order of standardised variables, `check_scale`, is found where the method asks once; others leave it open.
+        """
+        plan = self.plan(settings_of(method, settings), out=out, waiting=waiting, check_scale=check_scale)
+        return self.discovery_of(self.run(plan, progress))
+
+    @with_settings
+    def bootstrap(
+        self,
+        method: str = AUTO,
+        *,
+        n_sampling: int = 200,
+        groups: int | None = None,
+        random_state: int | None = None,
+        announce: Callable[[BootstrapPlan], None] | None = None,
+        check_scale: bool = False,
+        out: str | os.PathLike[str] | None = None,
+        waiting: Waiting | None = None,
+        progress: Watch | None = None,
+        **settings: Any,
+    ) -> Bootstrap:
+        """A discovery, and replicates of it from sums of secret groups of rows, all in one round."""
+        seed = int(require_seed(random_state).entropy)  # type: ignore[arg-type]
+        plan = self.plan(settings_of(method, settings), out=out, waiting=waiting, check_scale=check_scale)
+        return self.bootstrap_of(self.run(self.resampled(plan, n_sampling, groups, seed, announce), progress))
+
+    @with_settings
+    def check(
+        self,
+        method: str = AUTO,
+        *,
+        level: float = 0.05,
+        out: str | os.PathLike[str] | None = None,
+        waiting: Waiting | None = None,
+        progress: Watch | None = None,
+        **settings: Any,
+    ) -> Checks:
+        """A discovery, and tests of the assumptions behind it, in one round more."""
+        require_level(level)
+        plan = self.plan(settings_of(method, settings), out=out, waiting=waiting, check=True)
+        return self.checks_of(self.run(plan, progress), level)
+
+    def plan(
+        self,
+        settings: Settings,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        waiting: Waiting | None = None,
+        **asked: Any,
+    ) -> RunPlan:
+        """The plan of a run; what is wrong with it is found before anything starts."""
+        from fedrcd.federation.flower.coordinator import new_run
+
+        waiting = waiting or Waiting()
+        settings.check_options()
+        require_coverage(self.federation, settings.method, trust_coordinator=waiting.trust_coordinator)
+        if settings.knowledge is not None:
+            known = as_knowledge(settings.knowledge, self.federation.variables)
+            settings = replace(settings, knowledge=known)
+        run = new_run(self.surroundings)
+        plan = RunPlan(
+            run=run,
+            federation=str(self.file.resolve()),
+            folder=str(Path(out or Path(self.coordinator.state) / RUNS / run).resolve()),
+            settings=settings,
+            allow_missing=waiting.allow_missing,
+            by_key=not self.coordinator.insecure,
+            wait=waiting.wait,
+            retry_policy=waiting.retry_policy,
+            trust_coordinator=waiting.trust_coordinator,
+            **asked,
+        )
+        if settings.knowledge is not None:
+            settings.knowledge.constraints(self.federation.variables)
+        return plan
+
+    def resampled(
+        self,
+        plan: RunPlan,
+        replicates: int,
+        groups: int | None,
+        seed: int,
+        announce: Callable[[BootstrapPlan], None] | None = None,
+    ) -> RunPlan:
+        """The plan with a bootstrap; `announce` is told what it will make the sites send."""
+        payload = plan_groups(self.federation, plan, groups)
+        if announce:
+            announce(payload)
+        return replace(plan, resampling=Resampling(replicates=replicates, groups=payload.groups, seed=seed))
+
+    def run(self, plan: RunPlan, progress: Watch | None = None) -> Finding:
+        """What a run finds; one that was interrupted in the same folder is resumed."""
+        from fedrcd.federation.flower.coordinator import planned
+
+        to_run, _ = planned(plan)
+        return self.conduct(self.coordinator, to_run, progress or _ignore, self.surroundings)
+
+    def discovery_of(self, finding: Finding) -> Discovery:
+        """The discovery in what a run found; who was missing and what went wrong is among its notes."""
+        return discovery_of(finding, background_of(finding, self.federation))
+
+    def bootstrap_of(self, finding: Finding) -> Bootstrap:
+        """The bootstrap in what a run found."""
+        return bootstrap_of(finding, background_of(finding, self.federation))
+
+    def checks_of(self, finding: Finding, level: float = 0.05) -> Checks:
+        """The checks in what a run found."""
+        return checks_of(finding, background_of(finding, self.federation), level)
+
+
+def connect(
+    state: str | os.PathLike[str],
+    federation: str | os.PathLike[str],
+    *,
+    conduct: Conduct | None = None,
+    surroundings: Surroundings = REAL,
+) -> Machines:
+    """The sites of a federation, to discover over.
+
+    Parameters
+    ----------
+    state : path
+        The folder of a coordinator that `fedrcd coordinator start` runs on this machine.
+    federation : path
+        The federation file; the same copy as the sites'.
+    conduct : callable, optional
+        Has a run conducted and gives what it found; by default Flower does it.
+    surroundings : Surroundings
+        The machine; tests bring their own.
+    """
+    from fedrcd.federation.flower import coordinator
+    from fedrcd.federation.flower.processes import require_flower
+
+    if conduct is None:
+        require_flower()
+    described = read_federation(federation)
+    return Machines(
+        coordinator.Coordinator.read(Path(state)),
+        described,
+        Path(federation),
+        conduct or coordinator.conduct,
+        surroundings,
+    )
+
+
+def settings_of(method: str, given: dict[str, Any]) -> Settings:
+    """Settings of a run over machines: sums are exact, so that they have the same bits on any machine."""
+    return Settings.of(method, **{"arithmetic": "exact", **given})
+
+
+def _ignore(status: Status) -> None:
+    """Watch nothing."""

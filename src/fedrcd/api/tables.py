@@ -1,0 +1,231 @@
+"""From tables, or a transport, to a run: whatever can be wrong is found here, before the first question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fedrcd.api.describe import Background
+from fedrcd.api.given import as_knowledge, read_tables
+from fedrcd.api.grouping import require_seed, with_secrets
+from fedrcd.api.notes import notes_on_sites, require_coverage, require_together
+from fedrcd.api.progress import Progress
+from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError
+from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose
+from fedrcd.methods.card import Card
+from fedrcd.methods.registry import find
+from fedrcd.methods.run import Run
+from fedrcd.methods.settings import OF_TABLES, Settings, with_settings
+from fedrcd.methods.within import choose_within
+from fedrcd.protocol import in_process as embedding
+from fedrcd.protocol.transport import InProcess, Transport
+from fedrcd.statistics.coverage import Holding
+from fedrcd.statistics.grid import ARITHMETIC
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is about to start, and the blocks of rows that it is about, where they are in this process."""
+
+    run: Run
+    blocks: Sequence[Table] = field(default=(), repr=False)
+
+    @property
+    def transport(self) -> Transport:
+        """What carries the questions."""
+        return self.run.transport
+
+    def background(self) -> Background:
+        """What is known of the rows, for people; takes a look at all of them."""
+        transport, setting = self.transport, self.transport.setting
+        holdings: Sequence[Holding] = setting.layout.holdings if setting.layout else ()
+        common: dict[str, Any] = {"layout": setting.layout, "grid": setting.grid, "fills_gaps": setting.fills_gaps}
+        if not self.blocks or not isinstance(transport, InProcess):
+            return Background(**common, holdings=holdings, filled=setting.fills_gaps)
+        sites: Any = transport.sites
+        own = [site.own for site in sites if site.own is not None]
+        return Background(
+            **common,
+            holdings=holdings
+            or [Holding(one.name, one.block, tuple(one.columns), count_rows(one.rows)) for one in sites],
+            filled=setting.fills_gaps
+            and any(np.isnan(chunk.values).any() for block in self.blocks for chunk in block.chunks()),
+            unscaled=any((frame.scale != 1).any() for frame in own),
+            last=notes_on_sites(transport, self.blocks, trim=self.run.settings.trim),
+        )
+
+
+def prepare(source: Any, settings: Settings, *, progress: Progress | None = None, one_round: bool = False) -> Prepared:
+    """A run over tables, or over a transport that somebody made of whatever they like.
+
+    With `one_round`, "auto" takes only methods that ask once.
+    """
+    settings.check()
+    if is_transport(source):
+        return Prepared(_over(source, settings, one_round=one_round))
+    blocks, names = _read(source, settings)
+    if settings.knowledge is not None:
+        settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
+    choice = Choice(settings.method, "")
+    if settings.method == AUTO:
+        choice = choose(_circumstances(blocks, names, settings, one_round=one_round))
+    card = find(choice.method)
+    if card.one_table:
+        blocks = _stacked(card, blocks, stack=settings.stack)
+    transport, reason = _embed(blocks, names, settings, progress)
+    require_coverage(card, transport, missing=settings.missing, before=blocks)
+    transport.traffic.expected = card.rounds(len(names)) * len(transport.sites)
+    if settings.knowledge is not None:
+        settings.knowledge.constraints(names)  # what clashes is found before anything is asked
+    sites = tuple(site.name for site in transport.sites)
+    return Prepared(Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason)))), blocks)
+
+
+def is_transport(source: object) -> bool:
+    """Whether something carries questions and pools answers."""
+    return hasattr(source, "setting") and callable(getattr(source, "pool", None))
+
+
+@with_settings
+def in_process(
+    tables: Any, *, random_state: int | None = None, progress: Progress | None = None, **settings: Any
+) -> InProcess:
+    """The transport over tables in this process, for `discover`, `bootstrap` and `check`, or for a wrapper around it.
+
+    Parameters
+    ----------
+    tables, progress, **settings
+        As for `discover`; the method and its options are for whoever asks.
+    random_state : int, optional
+        Seed of the secrets by which sites split their rows into groups.
+
+    Examples
+    --------
+    >>> import fedrcd
+    >>> from fedrcd.data.examples import example_paths
+    >>> transport = fedrcd.in_process(example_paths(), arithmetic="exact")
+    >>> fedrcd.discover(transport).order == fedrcd.discover(example_paths(), arithmetic="exact").order
+    True
+    """
+    given = Settings.of(**settings)
+    given.check()
+    blocks, names = _read(tables, given)
+    if given.stack and len(blocks) > 1:
+        blocks = _one_block(blocks, "in_process")
+    transport, _ = _embed(blocks, names, given, progress)
+    if given.knowledge is not None:
+        constraints = as_knowledge(given.knowledge, names).constraints(names)
+        transport = replace(transport, setting=replace(transport.setting, constraints=constraints))
+    return with_secrets(transport, require_seed(random_state))
+
+
+def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
+    """A run over a transport that was given."""
+    for name in settings.changed(("variables", *OF_TABLES)):
+        raise ConfigError(f"{name} is set where the transport is made: fedrcd.in_process(tables, {name}=...)")
+    setting = transport.setting
+    names, layout = setting.variables, setting.layout
+    if settings.knowledge is not None:
+        settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
+        settings.knowledge.constraints(names)
+    choice = Choice(settings.method, "")
+    if settings.method == AUTO:
+        known = Circumstances(
+            p=len(names),
+            rows=sum({one.block: one.rows for one in layout.holdings}.values()) if layout else FEW_ROWS,
+            all_columns_somewhere=layout is None or layout.complete_rows() > 0,
+            complete_rows=not setting.fills_gaps,
+            one_round=one_round,
+        )
+        choice = choose(known)
+    card = find(choice.method)
+    sites = tuple(site.name for site in getattr(transport, "sites", ())) or tuple(
+        dict.fromkeys(one.site for one in layout.holdings) if layout else ()
+    )
+    if card.one_table and len(sites) != 1:
+        raise ConfigError(f"{card.name} works on one table; over sites {card.counterpart} gives the same order")
+    require_together(card, layout, len(names), "expected" if setting.fills_gaps else "complete")
+    return Run(transport, settings, card, sites, choice.reason)
+
+
+def _read(tables: Any, settings: Settings) -> tuple[list[Table], tuple[str, ...]]:
+    """The blocks of rows in tables, and all variables."""
+    checked = read_tables(tables, settings.missing_codes, settings.drop)
+    names = _all_variables(checked, settings.variables)
+    return checked, names
+
+
+def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tuple[str, ...]:
+    """All columns of all tables, in the order given or met."""
+    found = tuple(dict.fromkeys(name for table in tables for name in table.columns))
+    if given is None:
+        return found
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    if not several or not all(isinstance(name, str) for name in given):
+        raise ConfigError(f"variables must be a list of names, got {given!r}")
+    if sorted(given) != sorted(found):
+        raise ConfigError("variables must be the columns of the tables, each once")
+    return tuple(given)
+
+
+def _embed(
+    blocks: Sequence[Table], names: tuple[str, ...], settings: Settings, progress: Progress | None
+) -> tuple[InProcess, str]:
+    """A transport over the blocks, and why it scales within sites as it does, if that was left open."""
+    how: dict[str, Any] = {
+        "trim": settings.trim,
+        "missing": settings.missing,
+        "grid": ARITHMETIC[settings.arithmetic],
+        "progress": progress,
+    }
+    if settings.within != "auto":
+        return embedding.in_process(blocks, names, within=settings.within, **how), ""
+    # Sites that differ must not lose their rows for it before anybody has looked.
+    first = embedding.in_process(blocks, names, trim_within="standardise", **how)
+    choice = choose_within(first)
+    transport = embedding.in_process(blocks, names, within=choice.within, **how)
+    return replace(transport, traffic=first.traffic), f"within={choice.within!r} because {choice.reason}"
+
+
+def _circumstances(
+    blocks: Sequence[Table], names: tuple[str, ...], settings: Settings, *, one_round: bool
+) -> Circumstances:
+    """What `auto` looks at in these blocks."""
+    everything, complete = set(names), settings.missing == "complete"
+    rows: dict[str, int] = {}
+    for block in blocks:  # several sites may hold the same rows
+        kept = count_rows(block.select(is_complete) if complete else block)
+        rows[block.block] = max(rows.get(block.block, 0), kept)
+    return Circumstances(
+        p=len(names),
+        rows=sum(rows.values()),
+        all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
+        complete_rows=complete,
+        one_round=one_round,
+    )
+
+
+def _stacked(card: Card, blocks: list[Table], *, stack: bool) -> list[Table]:
+    """One block of all rows, for a method that works on one table."""
+    if len(blocks) == 1:
+        return blocks
+    if not stack:
+        raise ConfigError(
+            f"{card.name} works on one table and {len(blocks)} were given; use {card.counterpart}, which gives the "
+            "same order from sums, or stack=True (--stack) where the rows may be pooled"
+        )
+    return _one_block(blocks, card.name)
+
+
+def _one_block(blocks: Sequence[Table], who: str) -> list[Table]:
+    """The rows of all blocks in one."""
+    columns = blocks[0].columns
+    if any(set(block.columns) != set(columns) for block in blocks) or len({b.block for b in blocks}) < len(blocks):
+        raise ConfigError(f"{who} cannot stack tables that differ in columns or share rows")
+    aligned = [block.values[:, [block.columns.index(name) for name in columns]] for block in blocks]
+    return [Table(np.concatenate(aligned), "all tables", "all tables", columns=columns)]

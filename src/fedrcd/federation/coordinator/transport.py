@@ -1,0 +1,84 @@
+"""The transport of a federation of machines: gather, accept, combine; each step can be replaced or wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fedrcd.federation.coordinator.accept import Accept, Asked, accept_reply
+from fedrcd.federation.coordinator.combine import Combine, add_in_order, contributions
+from fedrcd.federation.coordinator.gather import Courier, Gather, Progress, RetryPolicy
+from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
+from fedrcd.federation.messages import question_digest
+from fedrcd.federation.surroundings import REAL, Surroundings
+from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.transport import Setting, Traffic
+
+Recorder = Callable[[str, str, Question[Any], Any], None]
+"""Is told of every answer that was accepted: site, block, question, sums."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineTransport:
+    """Sites are machines; `blocks` says which blocks of rows each site of the cohort has, in order."""
+
+    setting: Setting
+    courier: Courier
+    run: str
+    federation: str
+    """Digest of the federation file."""
+    blocks: Mapping[str, Sequence[str]]
+    answers: RecordedAnswers
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+    accept: Accept = accept_reply
+    combine: Combine = add_in_order
+    recorder: Recorder | None = None
+    progress: Callable[[Progress], None] | None = None
+    warn: Callable[[str], None] | None = None
+    surroundings: Surroundings = REAL
+    traffic: Traffic = field(default_factory=Traffic)
+    seconds: list[float] = field(default_factory=list)
+    """What each round took."""
+
+    @property
+    def cohort(self) -> tuple[str, ...]:
+        """The sites of this run, in the order of the federation."""
+        return tuple(self.blocks)
+
+    def pool(self, question: Question[S]) -> S:
+        """The sum of all sites' answers, added block by block in the order of the federation."""
+        self.traffic.rounds += 1
+        began = self.surroundings.monotonic()
+        asked = Asked(
+            run=self.run,
+            digest=question_digest(question, self.cohort),
+            question=question,
+            blocks=self.blocks,
+            version=partial(self.answers.version, self.run),
+        )
+        replies = self._gather.replies(question, asked.digest, self.traffic.rounds, partial(self.accept, asked))
+        self.seconds.append(self.surroundings.monotonic() - began)
+        parts = list(contributions(replies[site] for site in self.cohort))
+        for site, label, sums in parts:
+            self.traffic.count(sums)
+            if self.recorder:
+                self.recorder(site, label, question, sums)
+        total: S = self.combine(parts)
+        self.traffic.note_clipped(total)
+        return total
+
+    @property
+    def _gather(self) -> Gather:
+        return Gather(
+            courier=self.courier,
+            run=self.run,
+            federation=self.federation,
+            cohort=self.cohort,
+            answers=self.answers,
+            retry_policy=self.retry_policy,
+            progress=self.progress,
+            warn=self.warn,
+            surroundings=self.surroundings,
+        )

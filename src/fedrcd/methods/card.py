@@ -1,0 +1,180 @@
+"""What a method says of itself, as data: how often it asks, for what, and what it is good for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from numbers import Integral
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+from fedrcd.errors import ConfigError
+from fedrcd.methods.settings import COMMON_OPTIONS
+from fedrcd.methods.skeleton import Parts
+
+Recipe: TypeAlias = Callable[..., Parts[Any]]
+"""A function of a method's options (all keyword-only) that returns its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How many rounds of questions a method takes with p variables: `each` times p, and `more`."""
+
+    each: int
+    more: int
+
+    def __call__(self, p: int) -> int:
+        """The number of rounds with p variables."""
+        return self.each * p + self.more
+
+    @property
+    def once(self) -> bool:
+        """Whether it is one round, however many variables there are."""
+        return self == ONE_ROUND
+
+    def __str__(self) -> str:
+        if not self.each:
+            return str(self.more)
+        times = "p" if self.each == 1 else f"{self.each} p"
+        return times if not self.more else f"{times} {'-' if self.more < 0 else '+'} {abs(self.more)}"
+
+
+ONE_ROUND = Rounds(0, 1)
+
+
+class Coverage(StrEnum):
+    """Which combinations of columns must be together at some site."""
+
+    PAIRS = "pairs"
+    QUADRUPLES = "quadruples"
+    ALL_COLUMNS = "all columns"
+
+    def together(self, p: int) -> int:
+        """How many of p columns must be together."""
+        return {Coverage.PAIRS: 2, Coverage.QUADRUPLES: min(4, p), Coverage.ALL_COLUMNS: p}[self]
+
+
+@dataclass(frozen=True, slots=True)
+class OneRound:
+    """The method of one round that gives the same order, and the options it needs for that."""
+
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """When `auto` takes a method: of those that can run, the one of the lowest rank.
+
+    `few_rows` marks one that is taken only where rows are few and rounds cost nothing.
+    """
+
+    rank: int
+    few_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What a user wants to know of a method before choosing it."""
+
+    name: str
+    score: str
+    deflation: str
+    rounds: Rounds
+    """For a method that works on one table: those of the one that gives the same order from sums over sites."""
+    payload: str
+    """Numbers per site and round, in words."""
+    coverage: Coverage
+    scale_free: bool
+    erasable: bool
+    counterpart: str = ""
+    """For a method that works on one table: the one that gives the same order from sums over sites."""
+    one_round: OneRound | None = None
+    """For a method of several rounds: the one of one round with the same order, if there is one."""
+    auto: Auto | None = None
+    """When `auto` takes it; None if never."""
+    recipe: Recipe
+
+    @property
+    def one_table(self) -> bool:
+        """Whether the method needs all rows in one table."""
+        return bool(self.counterpart)
+
+    @property
+    def in_one_round(self) -> OneRound | None:
+        """The method itself if it takes one round, or the one that gives its order in one; None if there is none.
+
+        Only what is asked in one round can be resampled by groups, kept in a ledger, or asked again for nothing.
+        """
+        return OneRound(self.name) if self.rounds.once else self.one_round
+
+    @property
+    def asks_tensor(self) -> bool:
+        """Whether it asks for sums over combinations of more than two columns, in one round."""
+        return self.coverage is Coverage.QUADRUPLES
+
+    @property
+    def rounds_text(self) -> str:
+        """How many rounds, in words."""
+        return "-" if self.one_table else str(self.rounds)
+
+    @property
+    def needs(self) -> str:
+        """What sites must hold together, in words."""
+        return "one table" if self.one_table else str(self.coverage)
+
+    @property
+    def summary(self) -> str:
+        """First line of the recipe's docstring."""
+        return inspect.getdoc(self.recipe).split("\n")[0]  # type: ignore[union-attr]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of this method alone, with their defaults."""
+        return {name: p.default for name, p in inspect.signature(self.recipe).parameters.items()}
+
+    def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """All options of the method with the given ones set; unknown ones are errors."""
+        allowed = {**COMMON_OPTIONS, **self.options}
+        for option in options:
+            if option not in allowed:
+                raise ConfigError(f"{self.name} has no option {option!r}; its options: {', '.join(allowed)}")
+        kinds = get_type_hints(self.recipe)
+        for option, value in options.items():
+            kind = kinds.get(option)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                raise ConfigError(f"{option} must be one of {', '.join(get_args(kind))}, got {value!r}")
+            if kind is int and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
+                raise ConfigError(f"{option} must be a whole number of at least 0, got {value!r}")
+        return {**allowed, **options}
+
+    def as_dict(self) -> dict[str, Any]:
+        """What programs read of a method."""
+        return {
+            "name": self.name,
+            "score": self.score,
+            "deflation": self.deflation,
+            "rounds": self.rounds_text,
+            "payload": self.payload,
+            "coverage": str(self.coverage),
+            "scale_free": self.scale_free,
+            "erasable": self.erasable,
+            "counterpart": self.counterpart,
+            "summary": self.summary,
+            "options": {**COMMON_OPTIONS, **self.options},
+        }
+
+
+REGISTERED: dict[str, Card] = {}
+"""Cards by name, as their modules were imported; `registry` has them in the order that tables show."""
+
+
+def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:
+    """Make a recipe known under a name; the other arguments are fields of its `Card`."""
+
+    def enter(recipe: Recipe) -> Recipe:
+        REGISTERED[name] = Card(name=name, recipe=recipe, **card)
+        return recipe
+
+    return enter

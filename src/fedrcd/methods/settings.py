@@ -1,0 +1,216 @@
+"""The settings of a discovery: one value for Python, the command line, runs over machines, ledgers and the record.
+
+Nothing heavy is imported here until settings are checked: the command line reads its options off this class before it
+knows what it will do.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from numbers import Real
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+from fedrcd.errors import ConfigError
+
+AUTO = "auto"
+"""Asked for instead of a method: have one chosen."""
+
+Within = Literal["none", "centre", "standardise", "auto"]
+MissingValues = Literal["complete", "expected", "available"]
+Arithmetic = Literal["float", "exact", "compact"]
+
+BOOTSTRAP = "bootstrap"
+"""Under which a result records how its replicates were drawn; no setting of the run on all rows."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Flag(NamedTuple):
+    """How the command line takes a setting: the name of its option, the kind of its values, and the help for it."""
+
+    name: str
+    kind: Any
+    help: str
+
+
+def _setting(default: Any, kind: Any = None, help: str = "", *, flag: str = "") -> Any:  # noqa: A002 - as typer has it
+    """A field, with its option if the command line has one."""
+    metadata = {"kind": kind, "help": help, "flag": flag}
+    return (
+        field(default_factory=dict, metadata=metadata) if default is dict else field(default=default, metadata=metadata)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that decides what a discovery finds in its rows.
+
+    `fedrcd.discover` says what each of them means. `options` are those of the method alone, and of edge selection by
+    bootstrap.
+    """
+
+    method: str = _setting(AUTO, str, "Name of a method, or auto; see `fedrcd methods`.")
+    weights: str = _setting("adaptive-lasso", str, "Edge selection: adaptive-lasso, bic, bootstrap or none.")
+    penalty: float = _setting(0.01, float, "Of the adaptive lasso, times the mean standard deviation.")
+    options: Mapping[str, Any] = _setting(
+        dict, list[str], "Further option of the method, NAME=VALUE; may be repeated.", flag="option"
+    )
+    variables: Sequence[str] | None = _setting(None)
+    drop: Sequence[str] = _setting((), list[str], "Column to leave out; may be repeated.")
+    trim: float | None = _setting(
+        None, float, "Leave out rows with a value this many robust scales out; 8 for gross errors."
+    )
+    within: Within = _setting("none", str, "Where sites differ: none, centre, standardise or auto.")
+    missing: MissingValues = _setting(
+        "complete", str, "Missing values: complete (rows left out), expected or available."
+    )
+    missing_codes: Sequence[float] = _setting(
+        (), list[float], "A value that stands for a missing one; may be repeated.", flag="missing_code"
+    )
+    arithmetic: Arithmetic = _setting("float", str, "How sums are taken: float, exact or compact.")
+    stack: bool = _setting(False, bool, "Let a method for one table stack several.")
+    knowledge: Any = _setting(None, "path", "TOML file of what is known of the graph; it is kept to.")
+
+    @classmethod
+    def of(cls, method: Any = AUTO, **given: Any) -> Settings:
+        """Settings from the arguments of a call: what is no setting is an option of the method."""
+        own = {name: value for name, value in given.items() if name in ARGUMENTS}
+        return cls(method=method, **own, options={name: value for name, value in given.items() if name not in own})
+
+    @classmethod
+    def recalled(cls, record: Mapping[str, Any], **more: Any) -> Settings:
+        """Settings from what a result recorded of them, and others beside."""
+        content: dict[str, Any] = {name: value for name, value in record.items() if name != BOOTSTRAP}
+        return cls.of(**{**content, "knowledge": _known(content.get("knowledge")), **more})
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Settings:
+        """The settings that `as_dict` gave, possibly by way of JSON."""
+        several: dict[str, Any] = {name: tuple(content[name]) for name in ("drop", "missing_codes")}
+        several["variables"] = None if content["variables"] is None else tuple(content["variables"])
+        return cls(**{**content, **several, "knowledge": _known(content["knowledge"])})
+
+    def as_dict(self) -> dict[str, Any]:
+        """All settings, as JSON has them."""
+        content = {name: getattr(self, name) for name in NAMES}
+        known = self.knowledge
+        return {**content, "options": dict(self.options), "knowledge": None if known is None else asdict(known)}
+
+    def arguments(self) -> dict[str, Any]:
+        """The settings as arguments of `discover`."""
+        return {**{name: getattr(self, name) for name in ("method", *ARGUMENTS)}, **self.options}
+
+    @property
+    def method_options(self) -> dict[str, Any]:
+        """All options that the method is built with."""
+        return {"weights": self.weights, "penalty": self.penalty, **self.options}
+
+    def recorded(self) -> dict[str, Any]:
+        """How rows are taken and what is known, as far as it is not by default, as JSON has it."""
+        import numpy as np
+
+        values = {name: getattr(self, name) for name in RECORDED}
+        values |= {"drop": list(self.drop), "missing_codes": np.atleast_1d(self.missing_codes).tolist()}
+        changed = {name: value for name, value in values.items() if value not in (DEFAULTS[name], [], None)}
+        if "knowledge" in changed:
+            changed["knowledge"] = {name: value for name, value in asdict(changed["knowledge"]).items() if value}
+        return changed
+
+    def changed(self, names: Iterable[str]) -> list[str]:
+        """Which of some settings are not those by default."""
+        return [name for name in names if not _same(getattr(self, name), DEFAULTS[name])]
+
+    def check(self) -> None:
+        """Raise for a wrong name, setting or option, before anything is read."""
+        if not isinstance(self.method, str):
+            raise ConfigError("method must be a name; several tables go in one list: discover([a, b])")
+        if self.method.endswith((".csv", ".gz", ".tsv", ".parquet")):
+            raise ConfigError(
+                f"method must be a name, got {self.method!r}; several tables go in one list: discover([a, b])"
+            )
+        for name, kind in (("within", Within), ("missing", MissingValues)):
+            _require_one_of(name, getattr(self, name), get_args(kind))
+        self.check_arithmetic()
+        if self.missing == "expected" and self.arithmetic != "float":
+            raise ConfigError("missing='expected' fills gaps by float64 moments; it needs arithmetic='float'")
+        trim = self.trim
+        if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
+            raise ConfigError(f"trim must be a number above 0, got {trim!r}")
+        if not isinstance(self.stack, bool):
+            raise ConfigError(f"stack must be True or False, got {self.stack!r}")
+        self.check_options()
+
+    def check_arithmetic(self) -> None:
+        """Raise for a way to sum that there is not."""
+        _require_one_of("arithmetic", self.arithmetic, get_args(Arithmetic))
+
+    def check_options(self) -> None:
+        """Raise for a method that there is not, or an option that it does not have."""
+        from fedrcd.methods.registry import require_options
+
+        require_options(self.method, self.method_options)
+
+
+NAMES = tuple(one.name for one in fields(Settings))
+ARGUMENTS = tuple(name for name in NAMES if name not in ("method", "options"))
+"""Arguments of `discover` besides the method and the options of it."""
+OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "stack")
+"""Settings that say how tables are read."""
+RECORDED = (*OF_TABLES, "knowledge")
+"""Settings that a result records, beside its method and options."""
+DEFAULTS: Mapping[str, Any] = {one.name: one.default for one in fields(Settings)}
+COMMON_OPTIONS: dict[str, Any] = {name: DEFAULTS[name] for name in ("weights", "penalty")}
+"""Options that every method takes."""
+
+
+def flags() -> dict[str, Flag]:
+    """The settings that the command line has options for, by name."""
+    return {
+        one.name: Flag(one.metadata["flag"] or one.name, one.metadata["kind"], one.metadata["help"])
+        for one in fields(Settings)
+        if one.metadata["kind"] is not None
+    }
+
+
+def parameters(names: Iterable[str] = ARGUMENTS) -> list[inspect.Parameter]:
+    """Settings as keyword-only parameters of a function."""
+    kinds = {one.name: one.type for one in fields(Settings)}
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS[name], annotation=kinds[name])
+        for name in names
+    ]
+
+
+def with_settings(function: F) -> F:
+    """The function, whose signature spells out every setting in place of its `**settings`."""
+    own = list(inspect.signature(function).parameters.values())
+    keyword = [one for one in own if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    others = [one for one in own if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    rest = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD, annotation="Any")
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*others, *parameters(), *keyword, rest], return_annotation=inspect.signature(function).return_annotation
+    )
+    return function
+
+
+def _require_one_of(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _known(content: Any) -> Any:
+    """Prior knowledge from its record."""
+    if not isinstance(content, Mapping):
+        return content
+    from fedrcd.graphs.knowledge import Knowledge
+
+    return Knowledge(**content)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a value is the default, where a list may stand for a tuple."""
+    if isinstance(default, tuple):
+        return isinstance(value, Sequence) and len(value) == 0
+    return value is default or (isinstance(value, str | bool | float | int) and value == default)
