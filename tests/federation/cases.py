@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.site.rules import Case, Rules
+from fedrcd.federation.rules import Case, Rules
 
 from fedrcd.data.table import Table
 from fedrcd.federation.refusals import Refused

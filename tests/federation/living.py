@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 from pyarrow import parquet
 
 from fedrcd.api.membership import membership, send

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fedrcd.federation.plan import RunPlan
+from fedrcd.federation.coordinator.run_folder import RunPlan
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.names import default_names

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.coordinator.choosing import choose_method
+from fedrcd.federation.choosing import choose_method
 
 from fedrcd.data.federation import BlockEntry
 from fedrcd.federation.coordinator.conduct import Conductor

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.coordinator.choosing import choose_method
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.choosing import choose_method
+from fedrcd.federation.rules import Rules
 
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 
 from fedrcd.api.membership import erase, send, withdraw
 from fedrcd.data.federation import VariableFrame

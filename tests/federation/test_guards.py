@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from fedrcd.federation.site.rules import Case, Rules
+from fedrcd.federation.rules import Case, Rules
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 
 from fedrcd.data.federation import VariableFrame
 from fedrcd.data.read import write_table

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.site.rules import Rules
+from fedrcd.federation.rules import Rules
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation import site_service

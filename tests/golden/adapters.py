@@ -24,7 +24,7 @@ from fedrcd.data.site_rows import read_site_rows
 from fedrcd.federation.deployed import Patience
 from fedrcd.federation.plan import Resampling, RunPlan
 from fedrcd.federation.site_log import SiteLog
-from fedrcd.federation.site_service import SiteSettings
+from fedrcd.federation.site.service import SiteSettings
 
 import fedrcd
 from fedrcd.api.membership import erase, membership, send, withdraw

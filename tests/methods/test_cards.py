@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fedrcd.protocol.embedded import embed
+from fedrcd.protocol.in_process import embed
 
 import fedrcd
 from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default

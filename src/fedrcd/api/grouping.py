@@ -48,6 +48,6 @@ def plan(method: str, parts: Parts[Any], setting: Setting, transport: InProcess,
     """What the bootstrap of a federation in this process will cost."""
     sites: Any = transport.sites
     layout = setting.layout
-    holdings = [(site.name, 0 if layout is None else site.place_in(layout)) for site in sites]
+    holdings = [(site.name, site.block, 0 if layout is None else site.place_in(layout)) for site in sites]
     gaps = any(site.gaps for site in sites)
     return BootstrapPlan(method, groups, bytes_of_groups(parts, setting, holdings, groups, gaps=gaps))

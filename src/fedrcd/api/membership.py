@@ -99,8 +99,8 @@ def erase(
 ) -> tuple[int, list[Delivery]]:
     """Erase rows by identifiers; how many there are, and what became of their blocks.
 
-    `matching` are identifiers by block, of rows that meet a condition: those that were erased before are passed over. By
-    default the new contribution leaves when enough rows changed or the latest date is there; `now` does not wait.
+    `matching` are identifiers by block, of rows that meet a condition: those that were erased before are passed over.
+    By default the new contribution leaves when enough rows changed or the latest date is there; `now` does not wait.
     """
     found = find_rows(tables, ids) if matching is None else _not_yet_erased(member, matching)
     chosen = {block: names for block, names in found.items() if names}

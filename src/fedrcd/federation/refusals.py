@@ -64,8 +64,8 @@ WORDS = {
     "see `fedrcd site serve --group-secret`",
     Refusal.TRIM: "it has summed these rows with another --trim, or in another frame, and the rows between would show: "
     "serve with the one of before, which `site log` there tells; only rows of a new block may have another",
-    Refusal.TRUST: "it answers several rounds, and questions about moments that the coordinator chose, only where it was "
-    "started with --trust-coordinator; take a method of one round, in a declared frame",
+    Refusal.TRUST: "it answers several rounds, and questions about moments that the coordinator chose, only where it "
+    "was started with --trust-coordinator; take a method of one round, in a declared frame",
     Refusal.APPROVAL: "a person there refused to release the answer",
     Refusal.WAITING: "a person there has to approve the answer first",
     Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",

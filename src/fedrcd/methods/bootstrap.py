@@ -172,20 +172,20 @@ def groups_for(sizes: Sequence[int], rows: Sequence[int]) -> int:
 
 
 def bytes_of_groups(
-    parts: Parts[Any], setting: Setting, holdings: Sequence[tuple[str, int]], groups: int, *, gaps: bool = False
+    parts: Parts[Any], setting: Setting, holdings: Sequence[tuple[str, str, int]], groups: int, *, gaps: bool = False
 ) -> dict[str, int]:
     """What each site will send at most, from the shape of the first question; no row is looked at.
 
-    `holdings` are names of sites and the numbers of what they hold in the layout.
+    `holdings` are sites, blocks, and their numbers in the layout.
     """
     question = next(parts.rounds(replace(setting, fills_gaps=False)))
     sizes: dict[str, int] = {}
-    for site, holding in holdings:
+    for site, block, holding in holdings:
         share = question.share(setting.layout, holding)
         if share is not None:
             one_row = np.zeros((1, len(share.question.variables)))
             sums = share.finish(share.question.answer([one_row], gaps=gaps))
-            sizes[site] = sizes.get(site, 0) + groups * most_bytes(sums)
+            sizes[site] = sizes.get(site, 0) + most_bytes(GroupedSums({(site, block): (sums,) * groups}))
     return sizes
 
 

@@ -132,9 +132,9 @@ def _trimmed(
 ) -> list[Table]:
     """Tables without the rows that have a value more than `limit` scales out.
 
-    Of the declared frame, if there is one. Else medians and scales are over all rows of all tables, so the same rows are
-    left out however they are split; where sites express their rows by their own moments, their own medians or scales
-    are taken out first: not means and standard deviations, which gross errors themselves make large.
+    Of the declared frame, if there is one. Else medians and scales are over all rows of all tables, so the same rows
+    are left out however they are split; where sites express their rows by their own moments, their own medians or
+    scales are taken out first: not means and standard deviations, which gross errors themselves make large.
     """
     if declared is not None:
         frames = [declared.keep(chosen) for chosen in held]

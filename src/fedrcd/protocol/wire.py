@@ -123,16 +123,15 @@ def size_of(value: Any) -> int:
 
 
 def most_bytes(value: Any) -> int:
-    """How many bytes a value of these shapes can take at most, whatever its numbers."""
-    packet = pack(value)
-    header = len(json.dumps(packet.header, separators=(",", ":")))
-    return len(MAGIC) + 4 + header + sum(8 * array.size + len(str(array.shape)) + 8 for array in packet.arrays)
+    """How many bytes a value of these shapes takes at most, whatever its numbers."""
+    text, arrays = _form(value, wide=True)
+    return len(MAGIC) + 4 + len(text) + sum(array.nbytes for array in arrays)
 
 
-def _form(value: Any) -> tuple[bytes, list[Array]]:
-    """The header of a value as text, and its arrays as they travel."""
+def _form(value: Any, *, wide: bool = False) -> tuple[bytes, list[Array]]:
+    """The header of a value as text, and its arrays as they travel, or as wide as they can be."""
     packet = pack(value)
-    arrays = [narrow(array) for array in packet.arrays]
+    arrays = list(packet.arrays) if wide else [narrow(array) for array in packet.arrays]
     shapes = [[_dtype_name(array.dtype), list(array.shape)] for array in arrays]
     text = json.dumps([packet.header, shapes], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return text.encode(), arrays

@@ -47,7 +47,7 @@ def plan_groups(federation: Federation, plan: RunPlan, groups: int | None = None
     tensor = question.stored_in() == TENSOR
     number = groups or _worthwhile(holdings, tensor=tensor)
     _require_rows(holdings, number, tensor=tensor)
-    sent = bytes_of_groups(parts, setting, [(holding.site, place) for holding, place in answering], number)
+    sent = bytes_of_groups(parts, setting, [(one.site, one.block, place) for one, place in answering], number)
     return BootstrapPlan(method, number, sent)
 
 

@@ -46,7 +46,7 @@ from fedrcd.typing import BoolMatrix
 
 
 class Occasion(NamedTuple):
-    """Why a question is asked: in which run and round, by its digest, among which holdings; `federation` is a digest."""
+    """Why a question is asked: the run and round, its digest and that of the federation file, who holds what."""
 
     run: str
     round: int
