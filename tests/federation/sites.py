@@ -1,5 +1,6 @@
 """Small federations on the disk, for tests."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from fedrcd.data.table import Table
 from fedrcd.federation.messages import federation_digest
 from fedrcd.federation.plan import RunPlan
 from fedrcd.federation.reference import in_process
-from fedrcd.federation.site.service import SiteService, declared_tables
+from fedrcd.federation.site.service import SiteService, declared_tables, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings
+from fedrcd.federation.site.store import Store
 from tests.contracts.federations import simulated
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
@@ -49,6 +51,14 @@ class OnDisk:
 
     def service(self, name, **changes):
         return SiteService(self.settings(name, **changes))
+
+    @contextmanager
+    def door(self, name, *, federation=None, history=(), **changes):
+        """The door of a site and its tables, after some history."""
+        settings, described = self.settings(name, **changes), federation or self.federation
+        with Store(settings.state, name) as store:
+            store.append(history)
+            yield open_door(settings, described, store), read_tables(described, settings, store)
 
     def settings_files(self, **changes):
         paths = []
