@@ -13,7 +13,7 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError, FileError
 from fedrcd.federation.messages import Request
-from fedrcd.federation.site.service import SiteSettings, declared_frame
+from fedrcd.federation.site.service import SiteSettings
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
@@ -44,7 +44,7 @@ def site(disk, *more):
 
 
 def asked(disk):
-    question = PairQuestion(disk.federation.variables, declared_frame(disk.federation), 4, grid=ARITHMETIC["exact"])
+    question = PairQuestion(disk.federation.variables, disk.federation.declared_frame(), 4, grid=ARITHMETIC["exact"])
     return Request("r1.0", 1, disk.digest, A, NAMES, question)
 
 

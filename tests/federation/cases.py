@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.rules import Case, Rules
 
 from fedrcd.data.table import Table
 from fedrcd.federation.refusals import Refused
+from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_question
 from fedrcd.federation.site.log import Entry
 from fedrcd.methods.deflations.entropies import standardised_residuals

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from fedrcd.federation.rules import Rules
 from pyarrow import parquet
 
 from fedrcd.api.membership import membership, send
@@ -23,6 +22,7 @@ from fedrcd.data.site_file import matching, read_site, site_tables
 from fedrcd.data.table import Table
 from fedrcd.federation.ledger.configuration import Configuration, configure
 from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.contributing import contribute
 from fedrcd.federation.site.erasure import Member
 from fedrcd.federation.site.release import Door

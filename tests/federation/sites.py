@@ -1,19 +1,22 @@
 """Small federations on the disk, for tests."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fedrcd.federation.coordinator.run_folder import RunPlan
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
+from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.messages import federation_digest
 from fedrcd.federation.reference import in_process
-from fedrcd.federation.site.service import SiteService, declared_tables
+from fedrcd.federation.site.service import SiteService, declared_tables, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings
+from fedrcd.federation.site.store import Store
+from fedrcd.methods.settings import Settings
 from tests.contracts.federations import simulated
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
@@ -50,6 +53,14 @@ class OnDisk:
     def service(self, name, **changes):
         return SiteService(self.settings(name, **changes))
 
+    @contextmanager
+    def door(self, name, *, federation=None, history=(), **changes):
+        """The door of a site and its tables, after some history."""
+        settings, described = self.settings(name, **changes), federation or self.federation
+        with Store(settings.state, name) as store:
+            store.append(history)
+            yield open_door(settings, described, store), read_tables(described, settings, store)
+
     def settings_files(self, **changes):
         paths = []
         for site in self.federation.sites:
@@ -60,8 +71,10 @@ class OnDisk:
 
     def plan(self, method="fedrcd-s", **changes):
         out = self.folder / "result"
-        settings = {"run": "r1", "federation": str(self.file), "folder": str(out), "method": method, "by_key": False}
-        return RunPlan(**{**settings, "wait": 0.0, **changes})
+        own = {name: changes.pop(name) for name in ("arithmetic", "knowledge") if name in changes}
+        settings = Settings.of(method, **{"arithmetic": "exact", **own, **changes.pop("options", {})})
+        fields = {"run": "r1", "federation": str(self.file), "folder": str(out), "by_key": False, "wait": 0.0}
+        return RunPlan(**{**fields, "settings": settings, **changes})
 
     def in_process(self, cohort=None, arithmetic="exact", secrets=None):
         """The reference: the same rows, the same setting, no machines."""

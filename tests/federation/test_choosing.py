@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.choosing import choose_method
 
 from fedrcd.data.federation import BlockEntry
+from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.choosing import choose_method
-from fedrcd.federation.rules import Rules
 
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError, StatisticError
+from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.coordinator.conduct import Conductor, ask_frame
 from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
@@ -18,7 +17,7 @@ from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.coordinator.transport import MachineTransport
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site.service import declared_frame
+from fedrcd.federation.rules import Rules
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import GroupedQuestion
@@ -50,7 +49,7 @@ def disk(shared, tmp_path):
 
 
 def transport(disk, courier, **changes):
-    frame = declared_frame(disk.federation)
+    frame = disk.federation.declared_frame()
     setting = Setting(disk.federation.variables, frame, cohort_layout(disk.federation, NAMES), grid=EXACT)
     fields = {
         "setting": setting,
@@ -181,8 +180,8 @@ def test_wrong_residual_sums_are_never_added(disk):
         return replace(reply, blocks=((label, replace(sums, c31=sums.c31[:2])),))
 
     X = np.concatenate([disk.in_process_rows(name) for name in NAMES])
-    moments = Gaussian(np.zeros(3), np.cov(declared_frame(disk.federation).express(X).T))
-    asked = ResidualQuestion(disk.federation.variables, declared_frame(disk.federation), Basis(moments, (0, 1, 2)))
+    moments = Gaussian(np.zeros(3), np.cov(disk.federation.declared_frame().express(X).T))
+    asked = ResidualQuestion(disk.federation.variables, disk.federation.declared_frame(), Basis(moments, (0, 1, 2)))
     assert transport(disk, Direct(disk), run="r0.0").pool(asked).count == len(X)
     with pytest.raises(SiteLost, match="kind or the size"):
         transport(disk, Direct(disk, {B: [fewer]})).pool(asked)

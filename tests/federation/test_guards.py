@@ -5,12 +5,13 @@ from math import comb
 
 import numpy as np
 import pytest
-from fedrcd.federation.rules import Case, Rules
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.federation.messages import QUESTIONS
 from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.cells import few_levels, small_cells
 from fedrcd.federation.site.disclosure import RULES, check_budget, check_question, spent_numbers
 from fedrcd.protocol.groups import GroupedQuestion

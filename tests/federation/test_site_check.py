@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.rules import Rules
 
 from fedrcd.data.federation import VariableFrame
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.messages import Request
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.check import check_site
 from fedrcd.federation.site.log import Entry
-from fedrcd.federation.site.preview import rehearse
-from fedrcd.federation.site.service import declared_frame, open_blocks
+from fedrcd.federation.site.preview import preview
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal, scattered
@@ -33,8 +32,22 @@ def rewrite(disk, change):
     write_table(disk.data(A), Table(rows, columns=disk.federation.variables, source=A))
 
 
-def findings(disk, kind, history=(), **settings):
-    return [one.text for one in check_site(disk.settings(A, **settings), disk.federation, history) if one.kind == kind]
+def checked(disk, name=A, **settings):
+    with disk.door(name, **settings) as opened:
+        return check_site(*opened)
+
+
+def findings(disk, kind, **settings):
+    return [one.text for one in checked(disk, **settings) if one.kind == kind]
+
+
+def previewed(disk, method, name=A, *, groups=0, check=False, **settings):
+    """What a method would ask; nothing of it is remembered."""
+    with disk.door(name, **settings) as (door, tables):
+        before = door.store.lines()
+        found = preview(door, tables, method, groups=groups, check=check)
+        assert (door.store.lines(), door.store.held()) == (before, [])
+        return found
 
 
 def test_a_good_table_is_fine(disk):
@@ -104,24 +117,22 @@ def test_a_trim_that_cannot_be_is_an_error(disk):
     with pytest.raises(ConfigError, match="trim must be a number above 0, got 0"):
         disk.settings(A, trim=0)
     with pytest.raises(DataError, match=r"--trim 1e-09 leaves none of 400 complete rows of block 'hospital-a'"):
-        check_site(disk.settings(A, trim=1e-9), disk.federation)
+        checked(disk, trim=1e-9)
     with pytest.raises(ConfigError, match="declared frame"):
-        check_site(disk.settings(A, trim=8.0), replace(disk.federation, frame={}))
+        checked(disk, trim=8.0, federation=replace(disk.federation, frame={}))
 
 
 def test_another_trim_than_before_would_be_refused(disk):
     served = disk.service(A, trim=8.0)
-    question = PairQuestion(disk.federation.variables, declared_frame(disk.federation), 4, grid=ARITHMETIC["exact"])
+    question = PairQuestion(disk.federation.variables, disk.federation.declared_frame(), 4, grid=ARITHMETIC["exact"])
     served.reply(Request("r1.0", 1, disk.digest, A, NAMES, question))
-    history = served.log.entries()
-    assert findings(disk, "refusal", history, trim=8.0) == []
-    assert "summed with --trim 8 before" in findings(disk, "refusal", history)[0]
+    assert findings(disk, "refusal", trim=8.0) == []
+    assert "summed with --trim 8 before" in findings(disk, "refusal")[0]
     other = replace(disk.federation, frame={**disk.federation.frame, "x1": VariableFrame(0.0, 3.0)})
-    [text] = [one.text for one in check_site(disk.settings(A, trim=8.0), other, history) if one.kind == "refusal"]
+    [text] = findings(disk, "refusal", trim=8.0, federation=other)
     assert "--trim 8 in another frame before" in text
-    blocks = open_blocks(disk.federation, A, disk.data(A))
-    assert "--trim" in rehearse(disk.federation, "fedrcd-s", blocks, history=history).releases[0].refusal
-    assert rehearse(disk.federation, "fedrcd-s", blocks, history=history, trim=8.0).releases[0].refusal == ""
+    assert "--trim" in previewed(disk, "fedrcd-s").releases[0].refusal
+    assert previewed(disk, "fedrcd-s", trim=8.0).releases[0].refusal == ""
 
 
 def test_few_rows_would_be_refused(disk):
@@ -141,29 +152,28 @@ def test_a_table_that_is_not_as_declared_is_an_error(disk):
         disk.data(A), Table(np.random.default_rng(0).normal(size=(9, 5)), columns=disk.federation.variables, source=A)
     )
     with pytest.raises(DataError, match="has 9 rows of block 'hospital-a'; the federation says 400"):
-        check_site(disk.settings(A), disk.federation)
+        checked(disk)
     with pytest.raises(ConfigError, match="did you mean"):
-        check_site(disk.settings("hospital-d"), disk.federation)
+        checked(disk, "hospital-d")
 
 
 @pytest.mark.parametrize(("method", "rounds"), [("fedrcd-s", 1), ("fedrcd-x", 4), ("fed-direct", 5)])
-def test_a_rehearsal_asks_what_the_run_would(disk, method, rounds):
-    found = rehearse(disk.federation, method, open_blocks(disk.federation, A, disk.data(A)))
+def test_a_preview_asks_what_the_run_would(disk, method, rounds):
+    found = previewed(disk, method)
     assert (found.method, len(found.releases), found.whole) == (method, rounds, True)
     assert all(release.numbers > 0 and release.refusal == "" for release in found.releases)
 
 
 def test_a_site_with_some_columns_sees_the_first_question(tmp_path):
     disk = scattered(tmp_path)
-    found = rehearse(disk.federation, "fedrcd-sp", open_blocks(disk.federation, "hospital-b", disk.data("hospital-b")))
+    found = previewed(disk, "fedrcd-sp", "hospital-b")
     assert not found.whole
     assert len(found.releases) == 1
 
 
-def test_a_rehearsal_of_a_bootstrap_with_checks(disk):
-    blocks = open_blocks(disk.federation, A, disk.data(A))
-    [plain] = rehearse(disk.federation, "fedrcd-s", blocks).releases
-    found = rehearse(disk.federation, "fedrcd-s", blocks, groups=10, check=True)
+def test_a_preview_of_a_bootstrap_with_checks(disk):
+    [plain] = previewed(disk, "fedrcd-s").releases
+    found = previewed(disk, "fedrcd-s", groups=10, check=True)
     grouped, residuals = found.releases
     assert found.whole
     assert grouped.numbers == 10 * plain.numbers
@@ -171,23 +181,41 @@ def test_a_rehearsal_of_a_bootstrap_with_checks(disk):
     assert "powers up to the twelfth" in residuals.question
 
 
-def test_a_rehearsal_says_what_the_rules_refuse(disk):
-    blocks = open_blocks(disk.federation, A, disk.data(A))
+def test_a_preview_says_what_the_rules_refuse(disk):
     strict = {"rules": Rules(rows_per_tensor=20.0)}
-    found = rehearse(disk.federation, "auto", blocks, **strict)
+    found = previewed(disk, "auto", **strict)
     assert [one.refusal for one in found.releases] == ["400 complete rows; the tensor of 5 columns needs 500"]
     assert (found.method, found.instead) == ("fedrcd-s", "fedrcd-sx")
-    assert rehearse(disk.federation, "fedrcd-s", blocks, **strict).instead == ""  # it was named
-    grouped = rehearse(disk.federation, "fedrcd-s", blocks, groups=10)
+    assert previewed(disk, "fedrcd-s", **strict).instead == ""  # it was named
+    grouped = previewed(disk, "fedrcd-s", groups=10)
     assert "10 groups; at least 10, and there is room for 4" in grouped.releases[0].refusal
 
 
-def test_a_rehearsal_counts_what_was_released_before_and_stops_judging_at_the_refusal(disk):
+def test_a_preview_counts_what_was_released_before_and_stops_judging_at_the_refusal(disk):
     spent = Entry(
         time="t", run="r", round=1, federation="f", digest="d", question="q", outcome="answered", block=A, numbers=850
     )
-    blocks = open_blocks(disk.federation, A, disk.data(A))
-    found = rehearse(disk.federation, "fedrcd-sx", blocks, history=[spent])
+    found = previewed(disk, "fedrcd-sx", history=[spent])
     too_many = "984 numbers about block 'hospital-a' were released, 31 more asked for, of 1,000"
     assert [one.refusal for one in found.releases] == ["", "", too_many, ""]
     assert found.whole
+
+
+@pytest.mark.parametrize("method", ["fedrcd-x", "fedrcd-sx", "fed-direct"])
+def test_a_preview_says_what_needs_trust(disk, method):
+    found = previewed(disk, method, trust_coordinator=False)
+    refused = [one.refusal for one in found.releases if one.refusal]
+    assert len(refused) == 1
+    assert "--trust-coordinator" in refused[0]
+
+
+def test_a_preview_of_checks_says_that_they_need_trust(disk):
+    first, residuals = previewed(disk, "fedrcd-s", check=True, trust_coordinator=False).releases
+    assert first.refusal == ""
+    assert "--trust-coordinator" in residuals.refusal
+
+
+def test_where_no_frame_is_declared_everything_needs_trust(tmp_path):
+    disk = horizontal(tmp_path, framed=False)
+    assert "declares no frame" in previewed(disk, "fedrcd-s", trust_coordinator=False).releases[0].refusal
+    assert previewed(disk, "fedrcd-s").releases[0].refusal == ""

@@ -1,26 +1,28 @@
 """A site: answers like the reference, under its rules, and lets nothing else out."""
 
 import json
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.rules import Rules
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation import site_service
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.rules import Rules
+from fedrcd.federation.site import service as site_service
 from fedrcd.federation.site.disclosure import spent_numbers
 from fedrcd.federation.site.secret import read_secret, write_secret
 from fedrcd.federation.site.service import SiteService
-from fedrcd.federation.site.settings import SiteSettings, declared_frame
+from fedrcd.federation.site.settings import SiteSettings
+from fedrcd.federation.site.store import FILE
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.wire import Packet, to_bytes
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
-from tests.federation.sites import NAMES, OnDisk, horizontal
+from tests.federation.sites import NAMES, OnDisk, horizontal, logged
 
 EXACT = ARITHMETIC["exact"]
 
@@ -31,7 +33,7 @@ def disk(tmp_path):
 
 
 def question(disk, order=4):
-    return PairQuestion(disk.federation.variables, declared_frame(disk.federation), order, grid=EXACT)
+    return PairQuestion(disk.federation.variables, disk.federation.declared_frame(), order, grid=EXACT)
 
 
 def request(disk, **changes):
@@ -40,7 +42,17 @@ def request(disk, **changes):
 
 
 def outcomes(service):
-    return [entry.outcome for entry in service.log.entries()]
+    return [entry.outcome for entry in logged(service)]
+
+
+def held(service):
+    with service.store() as store:
+        return store.held()
+
+
+def decide(service, begins, decision):
+    with service.store() as store:
+        store.decide(begins, decision)
 
 
 def test_an_answer_is_that_of_the_reference_to_the_bit(disk):
@@ -55,7 +67,7 @@ def test_an_answer_is_that_of_the_reference_to_the_bit(disk):
 def test_what_left_is_in_the_log_before_it_leaves(disk):
     service = disk.service("hospital-a")
     service.reply(request(disk, round=3))
-    [entry] = service.log.entries()
+    [entry] = logged(service)
     assert (entry.outcome, entry.round, entry.block, entry.rows, entry.variables) == (
         "answered",
         3,
@@ -69,7 +81,7 @@ def test_what_left_is_in_the_log_before_it_leaves(disk):
 
 def test_nothing_leaves_when_the_log_cannot_be_written(disk):
     service = disk.service("hospital-a")
-    service.log.path.mkdir(parents=True)
+    (disk.state("hospital-a") / FILE).mkdir(parents=True)
     reply = service.reply(request(disk))
     assert reply.refusal is Refusal.DATA
     assert reply.blocks == ()
@@ -99,18 +111,18 @@ def test_a_message_that_is_none_is_refused(disk):
 def test_a_rule_that_refuses_is_logged_with_its_reason(disk):
     service = disk.service("hospital-a", rules=Rules(rows=401))
     assert service.reply(request(disk)).refusal is Refusal.ROWS
-    [entry] = service.log.entries()
+    [entry] = logged(service)
     assert entry.detail == "400 complete rows; 401 are needed for 5 columns"
 
 
 def test_the_budget_is_kept_over_runs(disk):
     service = disk.service("hospital-a")
-    tensor = TensorQuestion(disk.federation.variables, declared_frame(disk.federation), grid=EXACT)
+    tensor = TensorQuestion(disk.federation.variables, disk.federation.declared_frame(), grid=EXACT)
     spent = 0
     orders = [request(disk, run=f"r{k}", question=question(disk, order)) for k, order in enumerate((4, 3, 2, 1))]
     for asked in [*orders, request(disk, run="t", question=tensor)]:
         assert service.reply(asked).refusal is None
-    spent = sum(entry.numbers for entry in service.log.entries())
+    spent = sum(entry.numbers for entry in logged(service))
     tight = replace(service.settings, rules=Rules(share=(spent - 1) / (400 * 5)))
     coarse = request(disk, run="u", question=replace(tensor, grid=ARITHMETIC["compact"]))
     assert SiteService(tight).reply(coarse).refusal is Refusal.BUDGET
@@ -128,7 +140,7 @@ def test_the_version_changes_with_the_rows_and_with_the_site(disk, tmp_path):
     version = disk.service("hospital-a").reply(request(disk)).version
     twin = horizontal(tmp_path / "twin")
     assert twin.service("hospital-a").reply(request(twin)).version != version  # another secret: nobody can compare
-    rows = np.array(disk.in_process().sites[0].rows)
+    rows = disk.in_process_rows("hospital-a")
     rows[0, 0] += 1e-9
     from fedrcd.data.read import write_table
     from fedrcd.data.table import Table
@@ -143,13 +155,13 @@ def test_no_text_of_an_exception_leaves(disk, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError(secret)
 
-    monkeypatch.setattr(site_service, "open_blocks", fail)
+    monkeypatch.setattr(site_service, "read_tables", fail)
     service = disk.service("hospital-a")
     packet = service.respond(pack_request(request(disk)))
     assert secret not in json.dumps(packet.header)
     assert packet.arrays == ()
     assert unpack_reply(packet).refusal is Refusal.FAILED
-    [entry] = service.log.entries()
+    [entry] = logged(service)
     assert secret in entry.detail  # where people at the site find it
 
 
@@ -163,14 +175,14 @@ def test_a_broken_table_is_a_code_at_the_coordinator_and_a_reason_at_the_site(di
     packet = service.respond(pack_request(request(disk)))
     assert unpack_reply(packet).refusal is Refusal.DATA
     assert "hospital-a.parquet" not in json.dumps(packet.header)
-    assert "hospital-a.parquet" in service.log.entries()[0].detail
+    assert "hospital-a.parquet" in logged(service)[0].detail
 
 
 def test_rows_with_missing_values_are_left_out(disk):
     from fedrcd.data.read import write_table
     from fedrcd.data.table import Table
 
-    rows = np.array(disk.in_process().sites[0].rows)
+    rows = disk.in_process_rows("hospital-a")
     rows[:7, 2] = np.nan
     write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
     [(_, sums)] = disk.service("hospital-a").reply(request(disk)).blocks
@@ -182,11 +194,11 @@ def test_an_answer_waits_for_a_person(disk):
     service = disk.service("hospital-a", approve=True)
     for _ in range(2):
         assert service.reply(request(disk)).refusal is Refusal.WAITING
-    assert service.log.entries() == []  # nothing left
-    [pending] = service.approvals.all()
+    assert logged(service) == []  # nothing left
+    [pending] = held(service)
     assert "every pair of 5 variables" in pending.question
     assert pending.numbers == 81
-    service.approvals.decide(pending.digest[:8], "approved")
+    decide(service, pending.digest[:8], "approved")
     assert service.reply(request(disk)).refusal is None
     assert outcomes(service) == ["answered"]
     assert service.reply(request(disk, question=question(disk, 3))).refusal is Refusal.WAITING  # another question
@@ -195,10 +207,10 @@ def test_an_answer_waits_for_a_person(disk):
 def test_a_person_can_refuse(disk):
     service = disk.service("hospital-a", approve=True)
     service.reply(request(disk))
-    service.approvals.decide("", "refused")
+    decide(service, "", "refused")
     assert service.reply(request(disk)).refusal is Refusal.APPROVAL
     with pytest.raises(ConfigError, match="waiting: none"):
-        service.approvals.decide("", "approved")
+        decide(service, "", "approved")
 
 
 def test_rules_can_only_be_made_stricter(disk):
@@ -218,12 +230,15 @@ def test_settings_come_back(disk, tmp_path):
 def test_the_secret_of_a_site_is_its_own(disk):
     service = disk.service("hospital-a")
     service.reply(request(disk))
-    assert (disk.state("hospital-a") / "secret").stat().st_mode & 0o077 == 0
+    assert (disk.state("hospital-a") / FILE).stat().st_mode & 0o077 == 0
+    secrets = disk.secrets()
+    assert len(set(secrets.values())) == len(secrets) == 3
+    assert disk.secrets() == secrets
 
 
 def test_a_frame_is_declared_for_all_variables_or_not_at_all(disk):
-    assert isinstance(declared_frame(disk.federation), Frame)
-    assert declared_frame(replace(disk.federation, frame={"x1": disk.federation.frame["x1"]})) is None
+    assert isinstance(disk.federation.declared_frame(), Frame)
+    assert replace(disk.federation, frame={"x1": disk.federation.frame["x1"]}).declared_frame() is None
 
 
 def test_rows_are_split_by_a_secret_that_stays(tmp_path):
@@ -231,8 +246,11 @@ def test_rows_are_split_by_a_secret_that_stays(tmp_path):
     asked = request(disk, question=GroupedQuestion(question(disk), 10))
     first, again = (disk.service("hospital-a").reply(asked) for _ in range(2))
     assert to_bytes(first.blocks[0][1]) == to_bytes(again.blocks[0][1])
-    assert [entry.groups for entry in disk.service("hospital-a").log.entries()] == [10, 10]
-    (disk.state("hospital-a") / "secret").unlink()  # then no rows are split as they were, and none are split otherwise
+    assert [entry.groups for entry in logged(disk.service("hospital-a"))] == [10, 10]
+    connection = sqlite3.connect(disk.state("hospital-a") / FILE)
+    with connection:  # another secret: then no rows are split as they were, and none are split otherwise
+        connection.execute("UPDATE settings SET value = ? WHERE name = 'secret'", (bytes(32),))
+    connection.close()
     assert disk.service("hospital-a").reply(asked).refusal is Refusal.SPLIT
 
 
@@ -249,13 +267,13 @@ def test_the_same_answer_to_other_sites_costs_nothing(disk):
     service = disk.service("hospital-a")
     for cohort in (NAMES, NAMES[:2], NAMES[:1]):
         assert service.reply(request(disk, cohort=cohort)).refusal is None
-    history = service.log.entries()
+    history = logged(service)
     assert len({entry.digest for entry in history}) == 3
     assert spent_numbers(history, "hospital-a") == history[0].numbers
 
 
 def test_sums_that_overflow_do_not_leave(disk):
-    huge = TensorQuestion(disk.federation.variables, declared_frame(disk.federation))
+    huge = TensorQuestion(disk.federation.variables, disk.federation.declared_frame())
     frame = Frame(np.zeros(5), np.full(5, 1e-200))
     federation = replace(disk.federation, frame={})
     twin = OnDisk(disk.folder / "twin", federation, {})

@@ -10,13 +10,13 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.messages import Request, pack_request
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.site.service import SiteSettings, declared_frame, open_blocks
+from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.grid import ARITHMETIC
-from tests.federation.sites import NAMES, OnDisk, horizontal
+from tests.federation.sites import NAMES, OnDisk, horizontal, logged
 
 A = NAMES[0]
 WRONG = [5, 60, 61]
@@ -33,7 +33,7 @@ def disk(tmp_path):
 
 
 def question(disk, kind=PairQuestion, *more):
-    return kind(disk.federation.variables, declared_frame(disk.federation), *more, grid=ARITHMETIC["exact"])
+    return kind(disk.federation.variables, disk.federation.declared_frame(), *more, grid=ARITHMETIC["exact"])
 
 
 def request(disk, asked=None):
@@ -89,18 +89,19 @@ def test_the_rules_are_about_the_rows_that_are_left(tmp_path):
     write_table(disk.data(A), Table(rows, columns=disk.federation.variables, source=A))
     service = disk.service(A, trim=50.0)
     assert service.reply(request(disk)).refusal is Refusal.ROWS
-    assert "99 complete rows" in service.log.entries()[0].detail
+    assert "99 complete rows" in logged(service)[0].detail
 
 
 def test_a_trim_that_leaves_nothing_is_told_at_the_site(disk):
     service = disk.service(A, trim=1e-9)
     assert service.reply(request(disk)).refusal is Refusal.DATA
-    assert "--trim 1e-09 leaves none of 1500 complete rows" in service.log.entries()[0].detail
+    assert "--trim 1e-09 leaves none of 1500 complete rows" in logged(service)[0].detail
 
 
 def test_rows_stay_in_their_groups(disk):
-    [block] = open_blocks(disk.federation, A, disk.data(A), 50.0)
-    assert list(block.ids) == [str(row) for row in range(1500) if row not in WRONG]
+    with disk.door(A, trim=50.0) as (door, [table]):
+        named = replace(table, ids=tuple(f"patient {row}" for row in range(1500)))
+        assert door.present(named).ids == tuple(f"patient {row}" for row in range(1500) if row not in WRONG)
 
 
 def test_the_trim_of_a_site_is_kept_with_its_settings_and_in_its_log(disk, tmp_path):
@@ -109,6 +110,6 @@ def test_the_trim_of_a_site_is_kept_with_its_settings_and_in_its_log(disk, tmp_p
     assert SiteSettings.read(tmp_path / "site.json") == settings
     service = disk.service(A, trim=8.5)
     service.reply(request(disk))
-    [entry] = service.log.entries()
+    [entry] = logged(service)
     assert entry.trim.split()[0] == "8.5"
     assert entry.rows < 1500

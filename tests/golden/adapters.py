@@ -24,7 +24,6 @@ from fedrcd.data.site_rows import read_site_rows
 from fedrcd.federation.deployed import Patience
 from fedrcd.federation.plan import Resampling, RunPlan
 from fedrcd.federation.site_log import SiteLog
-from fedrcd.federation.site.service import SiteSettings
 
 import fedrcd
 from fedrcd.api.membership import erase, membership, send, withdraw
@@ -36,6 +35,7 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.service import SiteSettings
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run as drive

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fedrcd.protocol.in_process import embed
 
 import fedrcd
 from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default
@@ -13,6 +12,7 @@ from fedrcd.methods.bootstrap import one_round
 from fedrcd.methods.card import ONE_ROUND, Coverage, Rounds
 from fedrcd.methods.registry import METHODS, MODULES, build
 from fedrcd.protocol.driver import run
+from fedrcd.protocol.in_process import embed
 from tests.contracts.federations import simulated
 
 SOURCE = Path(fedrcd.__file__).parent

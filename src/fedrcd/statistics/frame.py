@@ -84,7 +84,8 @@ def propose_exact_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] 
     """A frame for sums on a grid: from all rows, with the same bits however they are split and ordered.
 
     Scales are standard deviations, and all rows lie within `TAIL` of them: a cubed Gaussian has values 200 robust
-    scales out. But at most `WIDEST` robust scales, so that one gross error does not leave all other rows without digits.
+    scales out. But at most `WIDEST` robust scales, so that one gross error does not leave all other rows without
+    digits.
     """
     stream, p = _together(tables, held)
     found = _summary(stream, p)

@@ -1,8 +1,8 @@
 """A site's own record of every question it was asked: what left, when, how large, by which door.
 
-Only ever appended, each entry with the digest of the one before it, so that one that was changed or taken out shows. It
-is on the disk before the answer leaves. It never leaves the site; the rules of disclosure that look back (the budget, one
-frame, maps that grow by one) are judged by it.
+Only ever appended, each entry with the digest of the one before it, so that one that was changed or taken out shows.
+It is on the disk before the answer leaves. It never leaves the site; the rules of disclosure that look back (the
+budget, one frame, maps that grow by one) are judged by it.
 """
 
 from __future__ import annotations

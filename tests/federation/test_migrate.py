@@ -1,0 +1,299 @@
+"""What the first release kept in several files comes into the one store, whole, or not at all."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, replace
+from datetime import date
+
+import pytest
+from typer.testing import CliRunner
+
+from fedrcd.api.membership import erase, membership, send
+from fedrcd.cli.main import app
+from fedrcd.errors import ConfigError, FileError
+from fedrcd.federation.messages import Request
+from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.site.log import START, chained
+from fedrcd.federation.site.marks import Marker, joined
+from fedrcd.federation.site.migrate import OLD_KIND, migrate
+from fedrcd.federation.site.store import FILE, Pending, Store
+from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.questions import PairQuestion
+from fedrcd.protocol.wire import to_bytes
+from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.living import configured, federation_of, frame_of, living, rows_of, sample
+from tests.federation.sites import NAMES, horizontal, logged
+from tests.federation.test_store import entry
+
+SITE = "a"
+BLOCK = "block-a"
+KEY, SECRET = bytes(range(32)), bytes(range(100, 132))
+OLD_TABLES = (
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE versions (block TEXT, version INTEGER, time TEXT NOT NULL, purpose TEXT NOT NULL, "
+    "rows INTEGER NOT NULL, commitment TEXT NOT NULL, toggled BLOB NOT NULL, receipt TEXT, "
+    "PRIMARY KEY (block, version))",
+    "CREATE TABLE present (block TEXT PRIMARY KEY, ids BLOB NOT NULL, marks BLOB NOT NULL)",
+    "CREATE TABLE struck (block TEXT, mark BLOB, reason TEXT NOT NULL, due TEXT NOT NULL, version INTEGER, "
+    "PRIMARY KEY (block, mark))",
+    "CREATE TABLE outbox (block TEXT PRIMARY KEY, payload BLOB NOT NULL)",
+    "CREATE TABLE withdrawn (block TEXT PRIMARY KEY, time TEXT NOT NULL)",
+)
+"""As the first release made them."""
+
+CONTENT = ("versions", "present", "struck", "outbox", "withdrawn")
+HELD = [
+    Pending(digest="aa", time="1", run="r", round=1, question="q", numbers=3, numbers_per_row=0.1, decision="approved"),
+    Pending(digest="bb", time="2", run="r", round=2, question="q", numbers=3, numbers_per_row=0.1),
+]
+ENTRIES = [entry(round=k, numbers=k, sources=(1, 2) if k else None) for k in range(4)]
+
+
+def old_state(folder, entries=ENTRIES, secret=SECRET, held=HELD):
+    """The state folder of a site that served under the first release."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "log.jsonl").write_text("".join(f"{line.text}\n" for line in chained(entries, START)))
+    (folder / "secret").write_bytes(secret)
+    (folder / "approvals").mkdir()
+    for one in held:
+        (folder / "approvals" / f"{one.digest}.json").write_text(json.dumps(asdict(one)))
+    return folder
+
+
+def old_contributions(path, content, site=SITE, key=KEY, kind=OLD_KIND):
+    """The file that `fedrcd contribute` of the first release kept beside the table."""
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute(f"PRAGMA application_id = {kind}")
+        for statement in OLD_TABLES:
+            old.execute(statement)
+        for setting in (("site", site.encode()), ("key", key)):
+            old.execute("INSERT INTO settings VALUES (?, ?)", setting)
+        for table, rows in content.items():
+            for one in rows:
+                old.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(one))})", one)
+    return path
+
+
+def some_content():
+    marker = Marker(KEY)
+    ids = [marker.of_id(BLOCK, f"r{k}") for k in range(8)]
+    return {
+        "versions": [
+            (BLOCK, 1, "2026-01-01", "rows", 8, "c1", joined(ids), None),
+            (BLOCK, 2, "2026-01-02", "erase", 7, "c2", joined(ids[:1]), None),
+        ],
+        "present": [(BLOCK, joined(ids[1:]), joined(ids[1:]))],
+        "struck": [
+            (BLOCK, ids[0], "erased", "2026-01-31", 2),
+            (BLOCK, ids[1], "erased", "2026-02-28", None),
+        ],
+        "outbox": [(BLOCK, b"bytes that were not delivered")],
+        "withdrawn": [("another", "2026-01-03")],
+    }
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_everything_is_there_afterwards(tmp_path):
+    folder = old_state(tmp_path / "state")
+    before = (folder / "log.jsonl").read_text().splitlines()
+    old = old_contributions(tmp_path / "a.contributions.db", some_content())
+    found = migrate(folder, SITE, old)
+    assert found == {
+        "entries": 4, "approvals": 2, "versions": 2, "present": 1, "struck": 2, "outbox": 1, "withdrawn": 1
+    }  # fmt: skip
+    with Store(folder, SITE) as store:
+        assert store.entries() == ENTRIES
+        assert store.lines() == before
+        assert store.held() == HELD
+        assert (store.decision("aa"), store.decision("bb")) == ("approved", "")
+        assert (store.secret, store.marker.key) == (SECRET, KEY)
+        assert [(one.version, one.purpose, one.rows, one.commitment) for one in store.sent()] == [
+            (1, "rows", 8, "c1"),
+            (2, "erase", 7, "c2"),
+        ]
+        assert store.gone(BLOCK) == {store.marker.of_id(BLOCK, "r0")}
+        assert store.pending(BLOCK) == {store.marker.of_id(BLOCK, "r1"): date(2026, 2, 28)}
+        assert set(store.present(BLOCK).ids) == {store.marker.of_id(BLOCK, f"r{k}") for k in range(1, 8)}
+        assert store.outbox(BLOCK) == b"bytes that were not delivered"
+        assert store.is_withdrawn("another")
+        store.append([entry(round=9)])  # and the chain goes on
+        assert len(store.entries()) == 5
+    assert names_in(folder) == ["approvals.old", "log.jsonl.old", "secret.old", FILE]
+    assert names_in(tmp_path) == ["a.contributions.db.old", "state"]
+    assert (folder / FILE).stat().st_mode & 0o077 == 0
+
+
+def test_a_site_that_only_served_or_only_contributed_is_brought_over_too(tmp_path):
+    assert migrate(old_state(tmp_path / "served"), SITE) == {"entries": 4, "approvals": 2}
+    old = old_contributions(tmp_path / "a.contributions.db", some_content())
+    assert migrate(tmp_path / "contributed", SITE, old)["struck"] == 2
+    with Store(tmp_path / "served", SITE) as served, Store(tmp_path / "contributed", SITE) as contributed:
+        assert served.secret == SECRET != contributed.secret
+        assert len(served.marker.key) == len(contributed.secret) == 32
+        assert contributed.entries() == []
+
+
+def test_rows_are_tagged_and_split_as_before(tmp_path):
+    """Answers, versions and groups of a site that was brought over are those that it gave before."""
+    disk = horizontal(tmp_path, rows=(1500, 500, 500))
+    frame = disk.federation.declared_frame()
+    question = PairQuestion(disk.federation.variables, frame, 4, grid=ARITHMETIC["exact"])
+    asked = Request("r1.0", 1, disk.digest, NAMES[0], NAMES, GroupedQuestion(question, 10))
+    service = disk.service(NAMES[0])
+    before = service.reply(asked)
+    entries, secret = logged(service), disk.secrets()[NAMES[0]]
+    (disk.state(NAMES[0]) / FILE).unlink()
+    migrate(old_state(disk.state(NAMES[0]), entries, secret, []), NAMES[0])
+    after = service.reply(asked)
+    assert after.refusal is None
+    assert after.version == before.version
+    assert to_bytes(after.blocks[0][1]) == to_bytes(before.blocks[0][1])
+    assert [one.split for one in logged(service)] == [entries[0].split] * 2
+    assert service.reply(replace(asked, question=GroupedQuestion(question, 11))).refusal is Refusal.SPLIT
+
+
+def test_rows_that_were_erased_stay_erased_and_versions_go_on(tmp_path):
+    federation = federation_of(3)
+    configuration = configured(federation, families=("pairs/4",))
+    table = frame_of(sample(3, 300))
+    rows = rows_of(table, federation, SITE)
+    with living(tmp_path, federation, configuration, (SITE,)) as (ledger, members):
+        send(members[SITE], rows, ledger)
+        erase(members[SITE], rows, ledger, ids=[f"r{k}" for k in range(40)])
+        state = ledger.state_id
+        key = members[SITE].store.marker.key
+    content = {}
+    with closing(sqlite3.connect(tmp_path / SITE / FILE)) as store:
+        for name in CONTENT:
+            content[name] = store.execute(f"SELECT * FROM {name}").fetchall()
+    old = old_contributions(tmp_path / "a.contributions.db", content, key=key)
+    migrate(tmp_path / "state", SITE, old)
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    with (
+        Ledger.open(tmp_path / "ledger.db") as ledger,
+        membership(federation, SITE, configuration, tmp_path / "state") as member,
+    ):
+        (unchanged,) = send(member, rows, ledger)
+        assert (unchanged.outcome.contribution, unchanged.outcome.changed) == (None, 0)
+        (again,) = send(member, rows, ledger, again=True)
+        assert again.receipt.content["version"] == 3
+        assert ledger.state_id == state
+        assert [one.acknowledged for one in member.store.sent()] == [True, True, True]
+
+
+def test_a_site_is_brought_over_once(tmp_path):
+    folder = old_state(tmp_path / "state")
+    migrate(folder, SITE)
+    before = (folder / FILE).read_bytes()
+    with pytest.raises(FileError, match="was brought over before"):
+        migrate(folder, SITE)
+    with pytest.raises(FileError, match="was brought over before"):
+        migrate(folder, SITE, old_contributions(tmp_path / "a.contributions.db", some_content()))
+    assert (folder / FILE).read_bytes() == before
+    with pytest.raises(FileError, match="nothing of an earlier version"):
+        migrate(tmp_path / "new", SITE)
+
+
+def tampered(folder):
+    path = folder / "log.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], lines[1].replace('"numbers":1', '"numbers":0'), *lines[2:]]))
+
+
+def short_secret(folder):
+    (folder / "secret").write_bytes(b"1234")
+
+
+def bad_note(folder):
+    (folder / "approvals" / "aa.json").write_text("{}")
+
+
+def no_line(folder):
+    (folder / "log.jsonl").write_text("hello\n")
+
+
+BROKEN = {
+    "a log that was changed": (tampered, FileError, "changed or taken out"),
+    "a log that is none": (no_line, FileError, "line 1: not a line"),
+    "a secret that is none": (short_secret, ConfigError, "at least 32 bytes"),
+    "a note that is none": (bad_note, FileError, "not a note of a waiting answer"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_broken_is_not_taken_over_and_left_as_it_is(case, tmp_path):
+    folder = old_state(tmp_path / "state")
+    damage, kind, words = BROKEN[case]
+    damage(folder)
+    before = names_in(folder)
+    with pytest.raises(kind, match=words):
+        migrate(folder, SITE)
+    assert names_in(folder) == before == ["approvals", "log.jsonl", "secret"]
+
+
+def test_contributions_of_another_site_or_of_no_kind_are_refused(tmp_path):
+    folder = old_state(tmp_path / "state")
+    other = old_contributions(tmp_path / "b.contributions.db", some_content(), site="b")
+    with pytest.raises(ConfigError, match="log of site 'b', not of 'a'"):
+        migrate(folder, SITE, other)
+    strange = old_contributions(tmp_path / "x.db", {}, kind=7)
+    with pytest.raises(FileError, match="not a contribution log of the first release"):
+        migrate(folder, SITE, strange)
+    (tmp_path / "words.db").write_text("words " * 1000)
+    with pytest.raises(FileError, match="cannot read"):
+        migrate(folder, SITE, tmp_path / "words.db")
+    with pytest.raises(FileError, match="there is no file"):
+        migrate(folder, SITE, tmp_path / "absent.db")
+    assert names_in(folder) == ["approvals", "log.jsonl", "secret"]
+
+
+def typed(*arguments):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.output
+
+
+def test_the_command_that_a_refusal_names_brings_a_site_over(tmp_path):
+    folder = old_state(tmp_path / "state")
+    with pytest.raises(FileError) as caught:
+        Store(folder, SITE)
+    command = str(caught.value).split("`")[1].split()
+    assert command == ["fedrcd", "site", "migrate", "--name", SITE, "--state", str(folder)]
+    with pytest.raises(FileError, match="fedrcd site migrate"):
+        typed("site", "log", "--state", folder)
+    assert f"{folder / FILE}: 4 entries, 2 approvals" in typed(*command[1:])
+    assert "4 entries" in typed("site", "log", "--state", folder)
+
+
+def test_contribute_does_not_begin_anew_beside_an_old_file(tmp_path):
+    from fedrcd.data.federation import write_federation
+
+    federation = federation_of(3)
+    write_federation(tmp_path / "federation.toml", federation)
+    frame_of(sample(3, 300)).to_csv(tmp_path / "a.csv", index=False)
+    old = old_contributions(tmp_path / "a.contributions.db", some_content())
+    contribute = ("contribute", tmp_path / "a.csv", "--federation", tmp_path / "federation.toml", "--site", SITE)
+    contribute += ("--out", tmp_path / "a.parcel", "--state", tmp_path / "state")
+    with pytest.raises(FileError) as caught:
+        typed(*contribute)
+    command = str(caught.value).split("`")[1].split()
+    assert command[:4] == ["fedrcd", "site", "migrate", "--name"]
+    assert command[-2:] == ["--contributions", str(old)]
+    assert not (tmp_path / "state").exists()
+    assert "2 struck" in typed(*command[1:])
+
+
+def test_a_site_that_serves_does_not_begin_anew_in_an_old_folder(tmp_path):
+    disk = horizontal(tmp_path)
+    old_state(disk.state(NAMES[0]))
+    question = PairQuestion(disk.federation.variables, disk.federation.declared_frame(), 4, grid=ARITHMETIC["exact"])
+    reply = disk.service(NAMES[0]).reply(Request("r1.0", 1, disk.digest, NAMES[0], NAMES, question))
+    assert reply.refusal is Refusal.DATA
+    assert reply.blocks == ()
+    assert not (disk.state(NAMES[0]) / FILE).exists()
