@@ -313,9 +313,7 @@ def chosen_by_the_coordinator(disk):
     rho = true.rho[pairs[:, 0], pairs[:, 1]]
     return {
         "residuals": PairQuestion(variables, frame, 4, R, basis=Basis(moments, (1,))),
-        "entropies": EntropyQuestion(
-            variables, frame, true.R, true.offset, pairs, rho, singles=True, basis=true.basis
-        ),
+        "entropies": EntropyQuestion(variables, frame, true.R, true.offset, pairs, rho, singles=True, basis=true.basis),
         "checks": ResidualQuestion(variables, frame, Basis(moments, (0, 1, 2, 3, 4))),
         "filled pairs": PairQuestion(variables, frame, 4, given=moments),
         "filled tensor": TensorQuestion(variables, frame, given=moments),
