@@ -13,10 +13,11 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError, FileError
 from fedrcd.federation.messages import Request
-from fedrcd.federation.site.service import SiteSettings
+from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
+from tests.federation.test_store import rewrite
 
 pytestmark = pytest.mark.skipif(
     find_spec("flwr") is None, reason="the extra `flower` is not installed here; `make setup` installs it"
@@ -62,9 +63,19 @@ def test_preview_says_in_words_what_would_leave(disk):
     said = call("site", "preview", "fedrcd-s", *site(disk)).output
     assert "sums of all products of up to four of 5 variables: 126 numbers, 0.32 per row" in said
     assert "fedrcd-s would release 126 numbers about 400 rows" in said
-    content = json.loads(call("site", "preview", "fedrcd-x", *site(disk, "--json")).output)
+    done = call("site", "preview", "fedrcd-x", *site(disk, "--json", "--trust-coordinator"))
+    content = json.loads(done.output)
     assert len(content["questions"]) == 4
     assert content["complete"]
+    assert done.exit_code == 0
+
+
+def test_preview_says_what_needs_trust(disk):
+    done = call("site", "preview", "fedrcd-x", *site(disk))
+    assert done.exit_code == 6
+    assert "refusal  question 2: it answers several rounds" in done.output
+    assert "--trust-coordinator" in done.output
+    assert not (disk.state(A) / "site.db").exists()  # nothing was asked, and nothing is remembered
 
 
 def test_preview_says_what_would_be_refused(tmp_path, monkeypatch):
@@ -106,6 +117,11 @@ def test_serve_tells_people_at_the_site_of_gross_errors_and_keeps_their_trim(dis
     assert "far apart" not in said
     assert "note: block 'hospital-a': --trim 8 leaves out 2 of 400 complete rows" in said
     assert SiteSettings.read(disk.state(A) / "site.json").trim == 8.0
+    assert not SiteSettings.read(disk.state(A) / "site.json").trust_coordinator
+    assert "--trust-coordinator" not in said
+    warned = call(*serve, "--trim", 8, "--trust-coordinator").output
+    assert "can rebuild complete rows of this table" in warned
+    assert SiteSettings.read(disk.state(A) / "site.json").trust_coordinator
     with pytest.raises(ConfigError, match="trim must be a number above 0"):
         call(*serve, "--trim", -1)
 
@@ -125,8 +141,7 @@ def test_log_shows_what_left(disk):
 def test_a_changed_log_is_not_shown(disk):
     disk.service(A).reply(asked(disk))
     disk.service(A).reply(asked(disk))
-    path = disk.state(A) / "log.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    rewrite(disk.state(A), lambda lines: lines[1:])
     with pytest.raises(FileError, match="changed or taken out"):
         call("site", "log", "--state", disk.state(A))
 
@@ -200,8 +215,8 @@ def test_a_run_that_cannot_work_is_refused_before_it_starts(disk):
 
 
 def test_status_and_dry_run_of_a_coordinator_that_stopped(disk):
-    from fedrcd.federation.coordinator.run_folder import Status
     from fedrcd.federation.flower.coordinator import Coordinator
+    from fedrcd.federation.plan import Status
 
     Coordinator(state=str(disk.folder / "c"), host="127.0.0.1", port=9443, insecure=True, nodes={A: 5}).write()
     state = ("--state", disk.folder / "c")
@@ -256,6 +271,7 @@ def test_a_secret_for_groups_is_made_once(disk):
 
 
 def test_preview_of_a_bootstrap(disk):
-    said = call("site", "preview", "fedrcd-s", *site(disk, "--groups", 10, "--check")).output
-    assert "for each of 10 secret groups of rows" in said
-    assert "powers up to the twelfth" in said
+    for trust in ((), ("--trust-coordinator",)):
+        said = call("site", "preview", "fedrcd-s", *site(disk, "--groups", 10, "--check", *trust)).output
+        assert "for each of 10 secret groups of rows" in said
+        assert "powers up to the twelfth" in said

@@ -160,6 +160,44 @@ def test_a_new_site_joins_later(folder):
     assert (found.rows, found.sites) == (1100, 3)
 
 
+def test_what_a_site_contributed_is_in_its_log_and_counts_with_what_it_answers(folder):
+    joined()
+    state = folder / "fedrcd-state" / "north"
+    said = typed("site", "log", "--state", state)
+    assert "run contribution 1 round 1 block block-north: 35 numbers left: the row count and sums of" in said
+    assert "2 entries, 66 numbers left this site" in said  # C(7, 4) of the tensor, 1 + 4 * 3 + 3 * 6 of the pairs
+    assert (state / "site.db").stat().st_mode & 0o077 == 0
+
+
+def test_the_store_may_be_elsewhere(folder):
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    typed("contribute", *site("north", "--ledger", "l.db", "--state", "elsewhere"))
+    assert not (folder / "fedrcd-state").exists()
+    assert "66 numbers left" in typed("site", "log", "--state", "elsewhere")
+    said = typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--state", "elsewhere", "--now"))
+    assert "version 2, 398 rows" in said
+
+
+def test_a_contribution_keeps_the_rules_of_disclosure(folder):
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    table = frame_of(sample(3, 400, 0, noise="gamma"))
+    table.assign(v0=[float(k < 3) for k in range(400)]).to_csv(folder / "north.csv", index=False)
+    said = typed("contribute", *site("north", "--ledger", "l.db"), fails=ProtocolError)
+    assert said == "fewer than 11 rows share a combination of levels of 'v0'"
+    assert "refused (cells)" in typed("site", "log", "--state", folder / "fedrcd-state" / "north")
+    for weaker in (("--minimum-rows", 50), ("--batch", -1)):
+        typed("contribute", *site("north", "--ledger", "l.db", *weaker), fails=ConfigError)
+    assert shown()["contributions"] == []
+
+
+def test_a_trim_is_kept_for_contributions_too(folder):
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    typed("contribute", *site("north", "--ledger", "l.db", "--trim", 8))
+    said = typed("contribute", *site("north", "--ledger", "l.db", "--again"), fails=ProtocolError)
+    assert "another --trim" in said
+    assert [one["version"] for one in shown()["contributions"]] == [1]
+
+
 WRONG = [
     (("contribute", *site("north")), ConfigError, "either --ledger or --out"),
     (("contribute", *site("west", "--ledger", "l.db")), ConfigError, "no site 'west'"),

@@ -201,14 +201,18 @@ REFUSED = {
 }
 
 
+def asked_to_erase(member, ledger, where=None, ids=()):
+    chosen = None if where is None else rows_where(TABLE, FEDERATION, "a", *where)
+    return erase(member, rows(), ledger, ids=ids, matching=chosen, day=TODAY)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_requests_are_refused_and_change_nothing(case, site):
     ledger, member = site
     request, kind, words = REFUSED[case]
     before = (ledger.state_id, len(ledger.entries), member.store.latest_version(BLOCK))
     with pytest.raises(kind, match=words):
-        chosen = where(TABLE, *request["where"]) if "where" in request else None
-        erase(member, rows(), ledger, ids=request.get("ids", ()), matching=chosen, day=TODAY)
+        asked_to_erase(member, ledger, **request)
     assert (ledger.state_id, len(ledger.entries), member.store.latest_version(BLOCK)) == before
     assert member.store.struck(BLOCK) == set()
 

@@ -64,6 +64,7 @@ def old_state(folder, entries=ENTRIES, secret=SECRET, held=HELD):
 def old_contributions(path, content, site=SITE, key=KEY, kind=OLD_KIND):
     """The file that `fedrcd contribute` of the first release kept beside the table."""
     with closing(sqlite3.connect(path)) as old, old:
+        old.execute("PRAGMA journal_mode = WAL")
         old.execute(f"PRAGMA application_id = {kind}")
         for statement in OLD_TABLES:
             old.execute(statement)
@@ -184,6 +185,16 @@ def test_rows_that_were_erased_stay_erased_and_versions_go_on(tmp_path):
         assert again.receipt.content["version"] == 3
         assert ledger.state_id == state
         assert [one.acknowledged for one in member.store.sent()] == [True, True, True]
+
+
+def test_what_a_crash_left_in_the_write_ahead_log_comes_over_too(tmp_path):
+    made = old_contributions(tmp_path / "made.db", {})
+    with closing(sqlite3.connect(made, isolation_level=None)) as old:
+        old.execute("PRAGMA wal_autocheckpoint = 0")
+        old.execute("INSERT INTO struck VALUES (?, ?, 'erased', '2026-01-31', 1)", (BLOCK, bytes(16)))
+        for ending in ("", "-wal"):  # as the files lie there when the process is killed
+            (tmp_path / f"a.contributions.db{ending}").write_bytes((tmp_path / f"made.db{ending}").read_bytes())
+    assert migrate(tmp_path / "state", SITE, tmp_path / "a.contributions.db")["struck"] == 1
 
 
 def test_a_site_is_brought_over_once(tmp_path):

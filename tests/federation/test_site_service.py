@@ -5,23 +5,40 @@ import sqlite3
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from fedrcd.api.membership import erase, membership, send
+from fedrcd.data.read import write_table
+from fedrcd.data.site_file import read_site
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
-from fedrcd.federation.rules import Rules
 from fedrcd.federation.site import service as site_service
 from fedrcd.federation.site.disclosure import spent_numbers
-from fedrcd.federation.site.secret import read_secret, write_secret
+from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import FILE
-from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.groups import GroupedQuestion, Grouping
+from fedrcd.protocol.questions import (
+    Basis,
+    EntropyQuestion,
+    PairQuestion,
+    SiteMomentsQuestion,
+    TensorQuestion,
+)
+from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.wire import Packet, to_bytes
+from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.statistics.residual_maps import residual_map
 from tests.federation.sites import NAMES, OnDisk, horizontal, logged
 
 EXACT = ARITHMETIC["exact"]
@@ -142,9 +159,6 @@ def test_the_version_changes_with_the_rows_and_with_the_site(disk, tmp_path):
     assert twin.service("hospital-a").reply(request(twin)).version != version  # another secret: nobody can compare
     rows = disk.in_process_rows("hospital-a")
     rows[0, 0] += 1e-9
-    from fedrcd.data.read import write_table
-    from fedrcd.data.table import Table
-
     write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
     assert disk.service("hospital-a").reply(request(disk)).version != version
 
@@ -179,9 +193,6 @@ def test_a_broken_table_is_a_code_at_the_coordinator_and_a_reason_at_the_site(di
 
 
 def test_rows_with_missing_values_are_left_out(disk):
-    from fedrcd.data.read import write_table
-    from fedrcd.data.table import Table
-
     rows = disk.in_process_rows("hospital-a")
     rows[:7, 2] = np.nan
     write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
@@ -289,3 +300,116 @@ def test_a_secret_too_short_to_be_one_is_refused(tmp_path):
         read_secret(tmp_path / "short")
     with pytest.raises(FileError, match="cannot read the secret"):
         read_secret(tmp_path / "none")
+
+
+def chosen_by_the_coordinator(disk):
+    """Every kind of question that depends on moments of the coordinator's choice, as an honest one asks it."""
+    variables, frame = disk.federation.variables, disk.federation.declared_frame()
+    z = frame.express(disk.in_process_rows("hospital-a"))
+    moments = Gaussian(z.mean(axis=0), np.cov(z.T, ddof=0))
+    R, _ = residual_map(moments.cov, (1,))
+    true = standardised_residuals(moments, ())
+    pairs = np.argwhere(~np.eye(len(true.variables), dtype=bool))
+    rho = true.rho[pairs[:, 0], pairs[:, 1]]
+    return {
+        "residuals": PairQuestion(variables, frame, 4, R, basis=Basis(moments, (1,))),
+        "entropies": EntropyQuestion(variables, frame, true.R, true.offset, pairs, rho, singles=True, basis=true.basis),
+        "checks": ResidualQuestion(variables, frame, Basis(moments, (0, 1, 2, 3, 4))),
+        "filled pairs": PairQuestion(variables, frame, 4, given=moments),
+        "filled tensor": TensorQuestion(variables, frame, given=moments),
+    }
+
+
+KINDS = ("residuals", "entropies", "checks", "filled pairs", "filled tensor")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_site_that_does_not_trust_its_coordinator_answers_nothing_that_it_chose(disk, kind):
+    service = disk.service("hospital-a", trust_coordinator=False)
+    reply = service.reply(request(disk, question=chosen_by_the_coordinator(disk)[kind]))
+    assert (reply.refusal, reply.blocks) == (Refusal.TRUST, ())
+    assert outcomes(service) == ["trust"]
+    assert service.reply(request(disk)).refusal is None  # pooled sums in the declared frame are another matter
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_site_that_trusts_its_coordinator_answers_but_never_fills_gaps(disk, kind):
+    reply = disk.service("hospital-a").reply(request(disk, question=chosen_by_the_coordinator(disk)[kind]))
+    assert reply.refusal is (Refusal.GAPS if kind.startswith("filled") else None)
+
+
+def test_sites_trust_nobody_unless_they_say_so(disk):
+    files = {key: getattr(disk.settings("hospital-a"), key) for key in ("name", "federation", "data", "state")}
+    assert not SiteSettings(**files).trust_coordinator
+
+
+@pytest.mark.parametrize("order", [1, 4])
+def test_in_a_frame_that_is_not_declared_only_a_site_that_trusts_answers(tmp_path, order):
+    disk = horizontal(tmp_path, framed=False)
+    asked = PairQuestion(disk.federation.variables, Frame.identity(5), order, grid=EXACT)
+    moments = SiteMomentsQuestion(disk.federation.variables, Frame.identity(5))
+    for one in (asked, moments, TensorQuestion(disk.federation.variables, Frame.identity(5), grid=EXACT)):
+        wary = disk.service("hospital-a", trust_coordinator=False)
+        asking = Request("r1.0", 1, disk.digest, "hospital-a", NAMES, one)
+        assert wary.reply(asking).refusal is Refusal.TRUST
+        assert disk.service("hospital-a").reply(asking).refusal is None
+
+
+def test_rows_without_identifiers_stay_in_their_groups_when_others_have_gaps(tmp_path):
+    disk = horizontal(tmp_path, rows=(1500, 500, 500))
+    rows = disk.in_process_rows("hospital-a")
+    rows[[3, 700], [1, 2]] = np.nan
+    write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
+    asked = GroupedQuestion(question(disk), 10)
+    [(_, sums)] = disk.service("hospital-a").reply(request(disk, question=asked)).blocks
+    places = np.delete(np.arange(1500), [3, 700])
+    names = tuple(map(str, places.tolist()))
+    table = Table(rows[places], "hospital-a", "hospital-a", columns=disk.federation.variables, ids=names)
+    grouping = Grouping(group_key(disk.secrets()["hospital-a"]))
+    site = LocalSite("hospital-a", table, "hospital-a", grouping=grouping)
+    assert to_bytes(sums) == to_bytes(site.answer(asked))
+
+
+def identified(disk, rows, first=0):
+    """A site's table with identifiers."""
+    table = pd.DataFrame(rows, columns=list(disk.federation.variables))
+    table.insert(0, "id", [f"r{k}" for k in range(first, first + len(rows))])
+    table.to_parquet(disk.data("hospital-a"))
+
+
+def count_of(reply):
+    [(_, sums)] = reply.blocks
+    return int(sums.low.count[0, 0])
+
+
+def test_rows_that_were_erased_take_no_part_in_runs_whatever_the_table_says(disk):
+    """One store: what `fedrcd erase` carried out holds for `fedrcd site serve`."""
+    rows = disk.in_process_rows("hospital-a")
+    identified(disk, rows)
+    configuration = configure(disk.federation, families=("pairs/4",), grid=EXACT)
+    with membership(disk.federation, "hospital-a", configuration, disk.state("hospital-a")) as member:
+        tables = read_site(disk.data("hospital-a"), disk.federation, disk.federation.site("hospital-a"))
+        send(member, tables, None)
+        assert member.batch == 50
+        erase(member, tables, None, ids=[f"r{k}" for k in range(60)])
+        erase(member, tables, None, ids=["r70"])  # waits for others, and takes part until it is carried out
+    reply = disk.service("hospital-a").reply(request(disk))
+    assert count_of(reply) == 340
+    reference = LocalSite.of("hospital-a", rows[60:], disk.federation.variables, "hospital-a").answer(question(disk))
+    assert to_bytes(reply.blocks[0][1]) == to_bytes(reference)
+    identified(disk, rows[60:], 60)  # gone from the table too: the federation file need not say so
+    again = disk.service("hospital-a").reply(request(disk))
+    assert (again.version, to_bytes(again.blocks[0][1])) == (reply.version, to_bytes(reference))
+    identified(disk, rows[50:], 50)
+    assert disk.service("hospital-a").reply(request(disk)).refusal is Refusal.DATA
+
+
+def test_what_was_contributed_counts_in_the_budget_of_what_is_answered(disk):
+    configuration = configure(disk.federation, families=("pairs/4",), grid=EXACT)
+    with membership(disk.federation, "hospital-a", configuration, disk.state("hospital-a")) as member:
+        send(member, read_site(disk.data("hospital-a"), disk.federation, disk.federation.site("hospital-a")), None)
+        assert spent_numbers(member.store.entries(), "hospital-a") == 81
+    tight = disk.service("hospital-a", rules=Rules(share=130 / (400 * 5)))
+    assert tight.reply(request(disk)).refusal is None  # the same sums again
+    tensor = TensorQuestion(disk.federation.variables, disk.federation.declared_frame(), grid=EXACT)
+    assert tight.reply(request(disk, question=tensor)).refusal is Refusal.BUDGET

@@ -10,8 +10,9 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.messages import Request, pack_request
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.settings import SiteSettings
-from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.wire import to_bytes
@@ -99,6 +100,17 @@ def test_a_trim_that_leaves_nothing_is_told_at_the_site(disk):
 
 
 def test_rows_stay_in_their_groups(disk):
+    """Rows without identifiers too: they are known by their places in the table, whichever others are left out."""
+    asked = GroupedQuestion(question(disk, PairQuestion, 4), 10)
+    [(_, sums)] = disk.service(A, trim=50.0).reply(request(disk, asked)).blocks
+    places = np.delete(np.arange(1500), WRONG)
+    names = tuple(map(str, places.tolist()))
+    table = Table(disk.in_process_rows(A)[places], A, A, columns=disk.federation.variables, ids=names)
+    site = LocalSite(A, table, A, grouping=Grouping(group_key(disk.secrets()[A])))
+    assert to_bytes(sums) == to_bytes(site.answer(asked))
+
+
+def test_rows_keep_their_identifiers(disk):
     with disk.door(A, trim=50.0) as (door, [table]):
         named = replace(table, ids=tuple(f"patient {row}" for row in range(1500)))
         assert door.present(named).ids == tuple(f"patient {row}" for row in range(1500) if row not in WRONG)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.secret import write_secret
+from fedrcd.federation.site.secret import write_secret
 
 from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.checks import checks_of
@@ -62,7 +62,7 @@ def told_by(form, finding, disk):
 
 
 def own_secret(disk):
-    return (disk.state("hospital-a") / "secret").read_bytes()
+    return disk.secrets()["hospital-a"]
 
 
 def same(one, other):

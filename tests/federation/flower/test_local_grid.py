@@ -272,7 +272,7 @@ def test_a_hang_is_answered_at_the_deadline(disk, monkeypatch):
         asked.set()
         over.wait()
 
-    monkeypatch.setattr("fedrcd.federation.site.service.open_blocks", hang)
+    monkeypatch.setattr("fedrcd.federation.site.service.read_tables", hang)
     grid = LocalGrid([settings])
     with pytest.raises(SiteLost, match="its own deadline"):
         conduct(disk.plan(allow_missing=True, retry_policy=RetryPolicy(deadline=240.0, retries=0)), grid)

@@ -95,7 +95,7 @@ def _contributed(path: Path, site: str) -> tuple[bytes, dict[str, list[tuple[Any
     if not path.is_file():
         raise FileError(f"there is no file {path}")
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as old:
+        with closing(sqlite3.connect(path)) as old:
             if old.execute("PRAGMA application_id").fetchone()[0] != OLD_KIND:
                 raise FileError(f"{path} is not a contribution log of the first release")
             settings = dict(old.execute("SELECT name, value FROM settings"))
