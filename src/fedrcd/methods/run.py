@@ -7,7 +7,7 @@ that happens here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,10 +57,6 @@ class Run:
     card: Card
     sites: tuple[str, ...] = ()
     chosen: str = ""
-    _heard: Remembering = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_heard", Remembering(self.transport))
 
     @property
     def setting(self) -> Setting:
@@ -72,11 +68,6 @@ class Run:
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
         return build(self.card.name, **self.settings.method_options)
-
-    @property
-    def traffic(self) -> Traffic:
-        """What the run has cost so far."""
-        return self._heard.traffic
 
     def find(
         self,
@@ -105,17 +96,17 @@ class Run:
         forgives : callable
             Whether the result stands without checks, although asking for them met this problem.
         """
-        setting, resampled = self.setting, None
+        setting, heard, resampled = self.setting, Remembering(self.transport), None
         if resampling is None:
             parts = self.parts
-            estimate = drive(parts.rounds(setting), self._heard)
+            estimate = drive(parts.rounds(setting), heard)
         else:
             parts = one_round(self.card, self.settings.method_options)
             seed = np.random.SeedSequence(resampling.seed)
             resampled = resample_groups(
                 parts,
                 setting,
-                self._heard,
+                heard,
                 resampling.groups,
                 resampling.replicates,
                 seed,
@@ -123,8 +114,8 @@ class Run:
                 progress=progress,
             )
             estimate = resampled.estimate
-        spent = replace(self.traffic)
-        answers = list(self._heard.answers) if self.card.rounds.once or resampled else None
+        spent = replace(heard.traffic)
+        answers = list(heard.answers) if self.card.rounds.once or resampled else None
         again = check or standardised
         order = self._order_of_standardised(parts, estimate, answers, ask=standardised) if again else None
         checked = self.check(estimate, order if answers else None, forgives=forgives) if check else None
@@ -138,16 +129,16 @@ class Run:
         forgives: Callable[[ProtocolError], bool] = nobody_answers,
     ) -> Checked:
         """Residual sums along an order, in one round more; `standardised` is the order of standardised variables."""
-        scale = scale_check(self.card, estimate, standardised)
-        before, problem = replace(self.traffic), ""
+        scale, heard = scale_check(self.card, estimate, standardised), Remembering(self.transport)
+        before, problem = replace(heard.traffic), ""
         residuals: ResidualSums | None = None
         try:
-            residuals = drive(ask_residuals(self.setting, estimate.marginals, estimate.order), self._heard)
+            residuals = drive(ask_residuals(self.setting, estimate.marginals, estimate.order), heard)
         except ProtocolError as reason:
             if not forgives(reason):
                 raise
             problem = str(reason)
-        rounds, bytes_sent = self.traffic.rounds - before.rounds, self.traffic.bytes_sent - before.bytes_sent
+        rounds, bytes_sent = heard.traffic.rounds - before.rounds, heard.traffic.bytes_sent - before.bytes_sent
         return Checked(residuals, problem, scale, rounds, bytes_sent)
 
     def finding(
