@@ -102,14 +102,13 @@ class Run:
             estimate = drive(parts.rounds(setting), heard)
         else:
             parts = one_round(self.card, self.settings.method_options)
-            seed = np.random.SeedSequence(resampling.seed)
             resampled = resample_groups(
                 parts,
                 setting,
                 heard,
                 resampling.groups,
                 resampling.replicates,
-                seed,
+                np.random.SeedSequence(resampling.seed),
                 jobs=jobs,
                 progress=progress,
             )
@@ -119,7 +118,9 @@ class Run:
         again = check or standardised
         order = self._order_of_standardised(parts, estimate, answers, ask=standardised) if again else None
         checked = self.check(estimate, order if answers else None, forgives=forgives) if check else None
-        return self.finding(estimate, spent, resampled=resampled, checked=checked, standardised=order)
+        return self.finding(
+            estimate, spent, resampled=resampled, checked=checked, standardised=order if standardised else None
+        )
 
     def check(
         self,
@@ -150,8 +151,8 @@ class Run:
         checked: Checked | None = None,
         standardised: IntVector | None = None,
     ) -> Finding:
-        """What was found, with what it cost: nothing but work for a method on one table."""
-        more = (checked.rounds, checked.bytes_sent) if checked else (0, 0)
+        """What was found, with what it cost: nothing but work for a method on one table, checks apart."""
+        rounds, bytes_sent = (0, 0) if self.card.one_table else (spent.rounds, spent.bytes_sent)
         return Finding(
             settings=self.settings,
             method=self.card.name,
@@ -160,8 +161,8 @@ class Run:
             variables=self.transport.setting.variables,
             estimate=estimate,
             sites=self.sites,
-            rounds=0 if self.card.one_table else spent.rounds + more[0],
-            bytes_sent=0 if self.card.one_table else spent.bytes_sent + more[1],
+            rounds=rounds + (checked.rounds if checked else 0),
+            bytes_sent=bytes_sent + (checked.bytes_sent if checked else 0),
             clipped=spent.clipped,
             resampled=resampled,
             checked=checked,
