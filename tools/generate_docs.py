@@ -25,7 +25,7 @@ def methods_table() -> str:
         marks = ["yes" if mark else "no" for mark in (card.scale_free, card.erasable and not card.one_table)]
         rounds, payload = (
             text.replace("^2", "²").replace("^4", "⁴").replace("-", "\N{EN DASH}")
-            for text in (card.rounds_text, card.payload)
+            for text in (card.rounds_text, card.payload_text)
         )
         lines.append(f"| `{card.name}` | {rounds} | {payload} | {needs} | {' | '.join(marks)} |")
     return "\n".join(lines) + "\n"

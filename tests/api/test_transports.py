@@ -74,6 +74,29 @@ def test_the_order_of_standardised_variables_is_that_of_standardised_tables(meth
     assert found.rounds == unit.rounds  # a second run is not counted
 
 
+def test_checks_of_a_method_for_one_table_cost_rounds_and_its_discovery_none():
+    checked = fedrcd.check(tables()[0], "hc-lingam")
+    assert (checked.rounds, checked.discovery.rounds, checked.discovery.bytes_sent) == (1, 0, 0)
+    assert checked.discovery.standardised_order == ()  # nobody asked for it
+
+
+@pytest.mark.parametrize("method", ["fedrcd-t", "fedrcd-ni"])
+def test_filled_gaps_do_not_hinder_the_order_of_standardised_variables(method):
+    X = np.concatenate(tables()) * [1.0, 30.0, 0.1, 5.0]
+    X[np.random.default_rng(2).random(X.shape) < 0.02] = np.nan
+    sd = np.nanstd(X, axis=0)
+    found = fedrcd.discover(list(np.split(X, 3)), method, missing="expected", check_scale=True)
+    assert found.standardised_order == fedrcd.discover(list(np.split(X / sd, 3)), method, missing="expected").order
+    assert fedrcd.check(list(np.split(X, 3)), method, missing="expected")["scale"].verdict in ("fine", "doubtful")
+
+
+def test_a_run_finds_the_same_twice():
+    run = Run(fedrcd.in_process(tables()), Settings(method="fedrcd-ni"), find("fedrcd-ni"))
+    first, second = run.find(standardised=True), run.find(standardised=True)
+    assert np.array_equal(first.standardised, second.standardised)
+    assert np.array_equal(first.estimate.B, second.estimate.B)
+
+
 def test_knowledge_is_kept_to_over_a_transport():
     free = fedrcd.discover(fedrcd.in_process(tables()))
     known = fedrcd.Knowledge(tiers=[[name] for name in reversed(free.order)])

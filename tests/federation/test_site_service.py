@@ -16,9 +16,9 @@ from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.messages import Request, pack_request, unpack_reply
 from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.rules import Rules
 from fedrcd.federation.site import service as site_service
 from fedrcd.federation.site.disclosure import spent_numbers
-from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings

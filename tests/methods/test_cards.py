@@ -51,6 +51,14 @@ def test_rounds_are_told_in_words(rounds, text):
     assert str(rounds) == text
 
 
+def test_payload_is_a_number_and_words():
+    assert [(card.payload(12), card.payload_text) for card in map(METHODS.get, ("fedrcd-s", "fed-direct", "hc"))] == [
+        (864.0, "p^4 / 24"),
+        (288.0, "2 p^2 a round"),
+        (144.0, "-"),
+    ]
+
+
 def test_coverage_is_a_number_of_columns():
     assert [one.together(10) for one in Coverage] == [2, 4, 10]
     assert [one.together(3) for one in Coverage] == [2, 3, 3]

@@ -14,7 +14,7 @@ import numpy as np
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.grouping import default_groups, plan, require_seed, with_secrets
-from fedrcd.api.progress import Progress, require_callable, told
+from fedrcd.api.progress import Progress, reporters, require_callable
 from fedrcd.api.tables import Prepared, is_transport, prepare
 from fedrcd.errors import ConfigError
 from fedrcd.methods.bootstrap import BootstrapPlan, Resampled, one_round, row_replicates
@@ -85,10 +85,14 @@ def bootstrap(
     for name, function in (("announce", announce), ("replicated", replicated)):
         require_callable(name, function)
     jobs = n_jobs or available_threads()
-    with told(progress) as tell:
+    with reporters(progress) as report:
         given = Settings.of(method, **settings)
-        prepared = prepare(tables, given, progress=tell.of_traffic, one_round=resample == "groups")
-        how: dict[str, Any] = {"jobs": jobs, "progress": replicated or tell.of_replicates, "standardised": check_scale}
+        prepared = prepare(tables, given, progress=report.of_traffic, one_round=resample == "groups")
+        how: dict[str, Any] = {
+            "jobs": jobs,
+            "progress": replicated or report.of_replicates,
+            "standardised": check_scale,
+        }
         drawn: dict[str, Any] = {"n_sampling": int(n_sampling), "random_state": seed.entropy, "resample": resample}
         if resample == "rows":
             if is_transport(tables):
@@ -168,7 +172,7 @@ def _by_rows(
         raise ConfigError("resample='rows' cannot choose or fill anew in every replicate; take resample='groups'")
     assert isinstance(transport, InProcess)
     sites: Any = transport.sites
-    rows = [replace(site.rows, ids=None) for site in sites]
+    rows = [replace(site.rows, ids=None, places=None) for site in sites]
     embed: Any = partial(
         in_process,
         variables=run.setting.variables,

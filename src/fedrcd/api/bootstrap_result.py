@@ -14,7 +14,7 @@ import numpy as np
 
 from fedrcd.api.discover import BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.api.left_out import Without, cannot_be_spared, changes_without
+from fedrcd.api.leave_one_site_out import Without, cannot_be_spared, changes_without
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry, total_effects

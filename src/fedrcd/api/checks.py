@@ -10,12 +10,13 @@ import numpy as np
 from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.discover import BY_BOOTSTRAP, by_bootstrap
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.api.progress import Progress, told
+from fedrcd.api.progress import Progress, reporters
 from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
 from fedrcd.methods.checks import Check, Findings, assess, no_residuals
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.finding import Checked, Finding
+from fedrcd.methods.replay import Remembering
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run as drive
@@ -131,10 +132,10 @@ def check(
     ['non-gaussian', 'independence', 'linearity', 'sites alike', 'scale']
     """
     require_level(level)
-    with told(progress) as tell:
+    with reporters(progress) as report:
         if isinstance(method, Discovery):
-            return _check_given(tables, method, settings, level, tell.of_traffic)
-        prepared = prepare(tables, Settings.of(method, **settings), progress=tell.of_traffic)
+            return _check_given(tables, method, settings, level, report.of_traffic)
+        prepared = prepare(tables, Settings.of(method, **settings), progress=report.of_traffic)
         found = prepared.run.find(check=True)
     return checks_of(found, prepared.background(), level, warn=2)
 
@@ -163,9 +164,9 @@ def _check_given(
     if made.weights == BY_BOOTSTRAP:
         made = by_bootstrap(made)[1]
     run = prepare(tables, Settings.of(**{**made.arguments(), **given}), progress=progress).run
-    _, marginals = drive(ask_pairs(run.setting, 2, "plug-in", complete=True), run.transport)
-    order = _places(found)
-    before = replace(run.traffic)
+    heard, order = Remembering(run.transport), _places(found)
+    _, marginals = drive(ask_pairs(run.setting, 2, "plug-in", complete=True), heard)
+    before = replace(heard.traffic)
     checked = run.check(Estimate(order, found.B, (), marginals, order), None)
     rounds, bytes_sent = before.rounds + checked.rounds, before.bytes_sent + checked.bytes_sent
     return judge(found, replace(checked, rounds=rounds, bytes_sent=bytes_sent), level)

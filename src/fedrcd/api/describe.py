@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Background:
     filled: bool = False
     unscaled: bool = False
     first: Sequence[FedrcdWarning | str] = ()
-    last: Sequence[FedrcdWarning | str] = field(default=())
+    last: Sequence[FedrcdWarning | str] = ()
     state_id: str = ""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery
-from fedrcd.api.progress import Progress, told
+from fedrcd.api.progress import Progress, reporters
 from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import AUTO, Settings, with_settings
@@ -73,7 +73,7 @@ def discover(
     knowledge : Knowledge, path or (p, p) array, optional
         What is known of the graph: statements by name, a TOML file of them, or `lingam`'s matrix. The order and the
         effects keep to it.
-    **options
+    **options : dict
         `weights` ("adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own options. "bootstrap"
         keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have; `base` is the
         selection within each replicate, `groups` and `resample` are those of `fedrcd.bootstrap`.
@@ -88,8 +88,8 @@ def discover(
     given = Settings.of(method, **settings)
     if given.weights == BY_BOOTSTRAP:
         return _select_by_bootstrap(tables, given, check_scale=check_scale, progress=progress)
-    with told(progress) as tell:
-        prepared = prepare(tables, given, progress=tell.of_traffic)
+    with reporters(progress) as report:
+        prepared = prepare(tables, given, progress=report.of_traffic)
         found = prepared.run.find(standardised=check_scale)
     return discovery_of(found, prepared.background(), warn=2)
 

@@ -13,7 +13,7 @@ from fedrcd.report.patience import patience
 Progress: TypeAlias = Callable[[Traffic], None]
 
 
-class Told(NamedTuple):
+class Reporters(NamedTuple):
     """What is called after each answer of a site, and after each replicate of a bootstrap."""
 
     of_traffic: Progress | None = None
@@ -21,18 +21,18 @@ class Told(NamedTuple):
 
 
 @contextmanager
-def told(progress: Any) -> Iterator[Told]:
+def reporters(progress: Any) -> Iterator[Reporters]:
     """From the argument `progress` of a user: a function of the traffic, True for a bar, or nothing."""
     if progress is True:
         with patience("reading tables") as sign:
-            yield Told(
+            yield Reporters(
                 lambda traffic: sign.say(traffic.words, traffic.share), lambda done: sign.say(f"{done} replicates")
             )
     elif progress is None or progress is False:
-        yield Told()
+        yield Reporters()
     else:
         require_callable("progress", progress)
-        yield Told(progress)
+        yield Reporters(progress)
 
 
 def require_callable(name: str, value: object) -> None:

@@ -21,7 +21,7 @@ def methods(json: Annotated[bool, typer.Option("--json", help="Print as JSON.")]
     table = Table("method", "rounds", "payload", "needs", "scale-free", "erasable", box=None, pad_edge=False)
     for card in METHODS.values():
         marks = ["yes" if mark else "no" for mark in (card.scale_free, card.erasable)]
-        table.add_row(card.name, card.rounds_text, card.payload, card.needs, *marks)
+        table.add_row(card.name, card.rounds_text, card.payload_text, card.needs, *marks)
     Console().print(table)
     print(
         "\npayload: numbers per site and round, order of magnitude\n"

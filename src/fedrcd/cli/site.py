@@ -67,6 +67,10 @@ def loudly_insecure() -> None:
     print(INSECURE, file=sys.stderr)
 
 
+WAIT = 30.0
+"""Seconds that a command waits for an answer which is being made."""
+
+
 @app.command()
 def serve(
     name: Name,
@@ -306,14 +310,15 @@ def _opened(settings: SiteSettings) -> Iterator[tuple[Door, list[Table]]]:
     federation = read_federation(settings.federation)
     federation.site(settings.name)
     known = any((Path(settings.state) / name).exists() for name in (FILE, *OLD_FILES))
-    with TemporaryDirectory() as empty, Store(settings.state if known else empty, settings.name) as store:
+    with TemporaryDirectory() as empty, Store(settings.state if known else empty, settings.name, wait=WAIT) as store:
         yield open_door(settings, federation, store), read_tables(federation, settings, store)
 
 
 @contextmanager
 def _store(folder: Path) -> Iterator[Store]:
-    """The store in a folder, whoever's it is."""
+    """The store in a folder, whoever's it is; an empty one before the first question."""
     from fedrcd.federation.site.store import Store, owner_of
 
-    with Store(folder, owner_of(folder)) as store:
+    owner = owner_of(folder)
+    with TemporaryDirectory() as empty, Store(folder if owner else empty, owner or "nobody", wait=WAIT) as store:
         yield store

@@ -63,7 +63,7 @@ def _extremes(rows: Rows) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_], V
     p = len(rows.columns)
     n, missing, first = 0, np.zeros(p, dtype=bool), np.full(p, np.nan)
     low, high = np.full(p, np.nan), np.full(p, np.nan)
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         if not len(values):
             continue
         if not n:
@@ -86,7 +86,7 @@ def _check_no_twins(rows: Rows, low: Vector, high: Vector, first: Vector) -> Non
         alike[traits].append(j)
     suspects = [pair for group in alike.values() for pair in combinations(group, 2)]
     for i, j in suspects:
-        if all(np.array_equal(values[:, i], values[:, j]) for values, _ in rows.chunks()):
+        if all(np.array_equal(values[:, i], values[:, j]) for values, *_ in rows.chunks()):
             raise DataError(
                 f"{columns([rows.columns[i], rows.columns[j]])} of {rows.source} are identical; leave one out"
             )

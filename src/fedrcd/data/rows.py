@@ -12,24 +12,29 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedrcd.typing import BoolMatrix, Matrix
+from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 ROWS_PER_CHUNK = 65_536
 """Rows of a table in memory that are handed out at a time; they are not copied."""
 
 
 class Chunk(NamedTuple):
-    """Some rows: values, shape (n, columns), NaN where one is missing, and identifiers, if there are any."""
+    """Some rows: values, shape (n, columns), NaN where one is missing, and identifiers, if there are any.
+
+    `places` are those of the rows in the table they were read from: rows without identifiers are known by them, and
+    keep them when others are left out. A source need not tell them.
+    """
 
     values: Matrix
     ids: Sequence[str] | None = None
+    places: IntVector | None = None
 
     def keep(self, kept: BoolMatrix) -> Chunk:
         """Some of these rows."""
         if kept.all():
             return self
         ids = None if self.ids is None else [one for one, stays in zip(self.ids, kept, strict=True) if stays]
-        return Chunk(self.values[kept], ids)
+        return Chunk(self.values[kept], ids, None if self.places is None else self.places[kept])
 
 
 @runtime_checkable
@@ -90,7 +95,7 @@ class Selected:
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows that stay."""
-        return (chunk.keep(self.stays(chunk)) for chunk in self.rows.chunks())
+        return (chunk.keep(self.stays(chunk)) for chunk in numbered(self.rows.chunks()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +127,17 @@ class Converted:
         whole = chosen == list(range(len(self.rows.columns)))
         for chunk in self.rows.chunks():
             values = chunk.values if whole else chunk.values[:, chosen]
-            yield Chunk(values if self.change is None else self.change(values), chunk.ids)
+            yield chunk._replace(values=values if self.change is None else self.change(values))
+
+
+def numbered(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Chunks that tell the places of their rows."""
+    first = 0
+    for chunk in chunks:
+        if chunk.places is None:
+            chunk = chunk._replace(places=np.arange(first, first + len(chunk.values)))
+        first += len(chunk.values)
+        yield chunk
 
 
 def streamed(rows: Rows) -> Callable[[], Iterator[Matrix]]:
@@ -145,7 +160,7 @@ def pieces(chunks: Iterator[Chunk], size: int) -> Iterator[Matrix]:
     """The values of chunks cut anew, `size` rows each but the last: what is summed must not depend on the source."""
     held: list[Matrix] = []
     rows = 0
-    for values, _ in chunks:
+    for values, *_ in chunks:
         start = 0
         while rows + len(values) - start >= size:
             end = start + size - rows

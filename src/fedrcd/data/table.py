@@ -11,7 +11,7 @@ import numpy as np
 
 from fedrcd.data.checks import check_values
 from fedrcd.data.names import check_names, default_names
-from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected
+from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected, count_rows
 from fedrcd.errors import DataError
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
@@ -54,6 +54,8 @@ class Table:
     columns: tuple[str, ...] = ()
     source: str = ""
     ids: tuple[str, ...] | None = field(repr=False, default=None)
+    places: IntVector | None = field(repr=False, default=None)
+    """Where the rows of an array were in the table they were taken from, if not in this one."""
 
     @property
     def values(self) -> Matrix:
@@ -79,8 +81,9 @@ class Table:
             yield from self._rows().chunks()
             return
         for first in range(0, len(self.data), ROWS_PER_CHUNK):
-            last = first + ROWS_PER_CHUNK
-            yield Chunk(self.data[first:last], None if self.ids is None else self.ids[first:last])
+            last = min(first + ROWS_PER_CHUNK, len(self.data))
+            places = np.arange(first, last) if self.places is None else self.places[first:last]
+            yield Chunk(self.data[first:last], None if self.ids is None else self.ids[first:last], places)
 
     def select(self, stays: Keep) -> Table:
         """The rows that stay, which keep their labels; itself if all do. Takes a pass."""
@@ -93,7 +96,8 @@ class Table:
     def keep(self, kept: IntVector | BoolMatrix) -> Table:
         """Some of the rows, by their places or marks; they keep their identifiers."""
         ids = None if self.ids is None else tuple(np.array(self.ids, dtype=object)[kept].tolist())
-        return replace(self, data=self.values[kept], ids=ids)
+        places = np.arange(count_rows(self)) if self.places is None else self.places
+        return replace(self, data=self.values[kept], ids=ids, places=places[kept])
 
     def _rows(self) -> Rows:
         """Where the rows are, if not in an array."""

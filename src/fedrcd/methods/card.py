@@ -56,6 +56,23 @@ class Coverage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Payload:
+    """Order of magnitude of the numbers that a site sends in a round with p variables: `times` p^`power` / `over`."""
+
+    power: int
+    times: int = 1
+    over: int = 1
+
+    def __call__(self, p: int) -> float:
+        """About how many numbers with p variables."""
+        return float(self.times * p**self.power) / self.over
+
+    def __str__(self) -> str:
+        times = "" if self.times == 1 else f"{self.times} "
+        return f"{times}p^{self.power}" + (f" / {self.over}" if self.over != 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
 class OneRound:
     """The method of one round that gives the same order, and the options it needs for that."""
 
@@ -83,8 +100,8 @@ class Card:
     deflation: str
     rounds: Rounds
     """For a method that works on one table: those of the one that gives the same order from sums over sites."""
-    payload: str
-    """Numbers per site and round, in words."""
+    payload: Payload
+    """What a site sends in a round; as for rounds, those of the counterpart."""
     coverage: Coverage
     scale_free: bool
     erasable: bool
@@ -118,6 +135,13 @@ class Card:
     def rounds_text(self) -> str:
         """How many rounds, in words."""
         return "-" if self.one_table else str(self.rounds)
+
+    @property
+    def payload_text(self) -> str:
+        """What a site sends, in words."""
+        if self.one_table:
+            return "-"
+        return str(self.payload) if self.rounds.once else f"{self.payload} a round"
 
     @property
     def needs(self) -> str:
@@ -156,7 +180,7 @@ class Card:
             "score": self.score,
             "deflation": self.deflation,
             "rounds": self.rounds_text,
-            "payload": self.payload,
+            "payload": self.payload_text,
             "coverage": str(self.coverage),
             "scale_free": self.scale_free,
             "erasable": self.erasable,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import ONE_ROUND, Coverage, register
+from fedrcd.methods.card import ONE_ROUND, Coverage, Payload, register
 from fedrcd.methods.deflations.none import NoDeflation
 from fedrcd.methods.scores.tau import tau3
 from fedrcd.methods.skeleton import Parts
@@ -14,7 +14,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     score="tau3",
     deflation="none",
     rounds=ONE_ROUND,
-    payload="p^2",
+    payload=Payload(2),
     coverage=Coverage.PAIRS,
     scale_free=False,
     erasable=True,

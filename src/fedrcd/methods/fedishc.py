@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import ONE_ROUND, Coverage, register
+from fedrcd.methods.card import ONE_ROUND, Coverage, Payload, register
 from fedrcd.methods.deflations.third_order import Coefficient, ThirdOrder, Update
 from fedrcd.methods.scores.tau import tau3, tau4
 from fedrcd.methods.skeleton import Parts
@@ -11,7 +11,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 CARD = {
     "deflation": "coordinator, third order",
     "rounds": ONE_ROUND,
-    "payload": "p^2",
+    "payload": Payload(2),
     "coverage": Coverage.PAIRS,
     "scale_free": False,
     "erasable": True,

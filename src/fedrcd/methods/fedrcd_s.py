@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Rounds, register
+from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, Rounds, register
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
 from fedrcd.methods.refinements.contrast import ContrastRefinement
@@ -20,7 +20,7 @@ Refine = Literal["contrast", "none"]
     score="negentropy gap",
     deflation="coordinator, exact",
     rounds=ONE_ROUND,
-    payload="p^4 / 24",
+    payload=Payload(4, over=24),
     coverage=Coverage.QUADRUPLES,
     scale_free=True,
     erasable=True,
@@ -39,7 +39,7 @@ def fedrcd_s(
     score="negentropy gap",
     deflation="site residuals",
     rounds=Rounds(1, -1),
-    payload="p^2 a round",
+    payload=Payload(2),
     coverage=Coverage.ALL_COLUMNS,
     scale_free=True,
     erasable=False,

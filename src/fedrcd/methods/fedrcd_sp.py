@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, register
+from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, Payload, register
 from fedrcd.methods.deflations.algebraic import Algebraic
 from fedrcd.methods.refinements.pair_fit import PairFitRefinement
 from fedrcd.methods.scores.negentropy import NegentropyGap
@@ -15,7 +15,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     score="negentropy gap, joint fit",
     deflation="coordinator, source condition",
     rounds=ONE_ROUND,
-    payload="p^2",
+    payload=Payload(2),
     coverage=Coverage.PAIRS,
     scale_free=True,
     erasable=True,

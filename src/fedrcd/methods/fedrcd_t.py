@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import ONE_ROUND, Coverage, register
+from fedrcd.methods.card import ONE_ROUND, Coverage, Payload, register
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
 from fedrcd.methods.scores.tau import tau4
 from fedrcd.methods.skeleton import Parts
@@ -14,7 +14,7 @@ from fedrcd.statistics.pair_cumulants import Estimator
     score="tau4",
     deflation="coordinator, exact",
     rounds=ONE_ROUND,
-    payload="p^4 / 24",
+    payload=Payload(4, over=24),
     coverage=Coverage.QUADRUPLES,
     scale_free=False,
     erasable=True,

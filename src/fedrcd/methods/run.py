@@ -7,7 +7,7 @@ that happens here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,10 +58,6 @@ class Run:
     card: Card
     sites: tuple[str, ...] = ()
     chosen: str = ""
-    _heard: Remembering = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_heard", Remembering(self.transport))
 
     @property
     def setting(self) -> Setting:
@@ -73,11 +69,6 @@ class Run:
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
         return build(self.card.name, **self.settings.method_options)
-
-    @property
-    def traffic(self) -> Traffic:
-        """What the run has cost so far."""
-        return self._heard.traffic
 
     def find(
         self,
@@ -106,30 +97,31 @@ class Run:
         forgives : callable
             Whether the result stands without checks, although asking for them met this problem.
         """
-        setting, resampled = self.setting, None
+        setting, heard, resampled = self.setting, Remembering(self.transport), None
         if resampling is None:
             parts = self.parts
-            estimate = drive(parts.rounds(setting), self._heard)
+            estimate = drive(parts.rounds(setting), heard)
         else:
             parts = one_round(self.card, self.settings.method_options)
-            seed = np.random.SeedSequence(resampling.seed)
             resampled = resample_groups(
                 parts,
                 setting,
-                self._heard,
+                heard,
                 resampling.groups,
                 resampling.replicates,
-                seed,
+                np.random.SeedSequence(resampling.seed),
                 jobs=jobs,
                 progress=progress,
             )
             estimate = resampled.estimate
-        spent = replace(self.traffic)
-        answers = list(self._heard.answers) if self.card.rounds.once or resampled else None
+        spent = replace(heard.traffic)
+        answers = list(heard.answers) if self.card.rounds.once or resampled else None
         again = check or standardised
         order = self._order_of_standardised(parts, estimate, answers, ask=standardised) if again else None
         checked = self.check(estimate, order if answers else None, forgives=forgives) if check else None
-        return self.finding(estimate, spent, resampled=resampled, checked=checked, standardised=order)
+        return self.finding(
+            estimate, spent, resampled=resampled, checked=checked, standardised=order if standardised else None
+        )
 
     def check(
         self,
@@ -139,16 +131,16 @@ class Run:
         forgives: Callable[[ProtocolError], bool] = nobody_answers,
     ) -> Checked:
         """Residual sums along an order, in one round more; `standardised` is the order of standardised variables."""
-        scale = scale_check(self.card, estimate, standardised)
-        before, problem = replace(self.traffic), ""
+        scale, heard = scale_check(self.card, estimate, standardised), Remembering(self.transport)
+        before, problem = replace(heard.traffic), ""
         residuals: ResidualSums | None = None
         try:
-            residuals = drive(ask_residuals(self.setting, estimate.marginals, estimate.order), self._heard)
+            residuals = drive(ask_residuals(self.setting, estimate.marginals, estimate.order), heard)
         except ProtocolError as reason:
             if not forgives(reason):
                 raise
             problem = str(reason)
-        rounds, bytes_sent = self.traffic.rounds - before.rounds, self.traffic.bytes_sent - before.bytes_sent
+        rounds, bytes_sent = heard.traffic.rounds - before.rounds, heard.traffic.bytes_sent - before.bytes_sent
         return Checked(residuals, problem, scale, rounds, bytes_sent)
 
     def finding(
@@ -160,8 +152,8 @@ class Run:
         checked: Checked | None = None,
         standardised: IntVector | None = None,
     ) -> Finding:
-        """What was found, with what it cost: nothing but work for a method on one table."""
-        more = (checked.rounds, checked.bytes_sent) if checked else (0, 0)
+        """What was found, with what it cost: nothing but work for a method on one table, checks apart."""
+        rounds, bytes_sent = (0, 0) if self.card.one_table else (spent.rounds, spent.bytes_sent)
         return Finding(
             settings=self.settings,
             method=self.card.name,
@@ -170,8 +162,8 @@ class Run:
             variables=self.transport.setting.variables,
             estimate=estimate,
             sites=self.sites,
-            rounds=0 if self.card.one_table else spent.rounds + more[0],
-            bytes_sent=0 if self.card.one_table else spent.bytes_sent + more[1],
+            rounds=rounds + (checked.rounds if checked else 0),
+            bytes_sent=bytes_sent + (checked.bytes_sent if checked else 0),
             clipped=spent.clipped,
             resampled=resampled,
             checked=checked,

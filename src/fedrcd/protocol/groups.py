@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedrcd.data.rows import Chunk, Rows
+from fedrcd.data.rows import Chunk, Rows, numbered
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.protocol.questions import Asking, PairQuestion, Share, TensorQuestion
 from fedrcd.statistics.coverage import Layout
@@ -58,12 +58,10 @@ class Grouping:
     def split(self, rows: Rows, groups: int, site: str) -> list[Rows]:
         """The rows of every group, none of them too small; rows without identifiers are known by their places."""
         sizes = np.zeros(groups, dtype=np.int64)
-        marks, place = [], 0
-        for chunk in rows.chunks():
-            ids = chunk.ids if chunk.ids is not None else map(str, range(place, place + len(chunk.values)))
-            marks.append(self.labels(ids, groups))
+        marks = []
+        for _, ids, places in numbered(rows.chunks()):
+            marks.append(self.labels(map(str, places) if ids is None and places is not None else ids or (), groups))
             sizes += np.bincount(marks[-1], minlength=groups)
-            place += len(chunk.values)
         if sizes.min() < self.least:
             advice = "ask for fewer groups"
             if groups <= LEAST_GROUPS:

@@ -185,12 +185,12 @@ def own_frame(rows: Rows, within: Within, *, exact: bool = False) -> Frame | Non
 def _float_moments(rows: Rows) -> Frame:
     """Means and standard deviations in float64, chunk after chunk."""
     total, count = np.zeros((1, len(rows.columns))), np.zeros(len(rows.columns))
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         total = _added(total, np.where(np.isnan(values), 0.0, values))
         count += len(values) - np.isnan(values).sum(axis=0)
     mean: Vector = total[0] / count
     squares = np.zeros((1, len(mean)))
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         squares = _added(squares, np.where(np.isnan(values), 0.0, values - mean) ** 2)
     return Frame(mean, np.sqrt(squares[0] / count))
 

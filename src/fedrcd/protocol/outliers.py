@@ -39,7 +39,7 @@ def columns_with_gross_errors(rows: Rows, frame: Frame) -> list[int]:
     Among the outermost two per cent of a column, beyond `FAR` scales, there is a gap of a factor `GAP`.
     """
     low, high = np.full(len(rows.columns), np.inf), np.full(len(rows.columns), -np.inf)
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         if len(values):
             low = np.fmin(low, np.fmin.reduce(values, axis=0))
             high = np.fmax(high, np.fmax.reduce(values, axis=0))
@@ -53,7 +53,7 @@ def _has_gap(rows: Rows, column: int, frame: Frame) -> bool:
     most = max(2, count_rows(rows) // 50)
     tail: Vector = np.empty(0)
     observed = in_the_middle = 0
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         distance = np.abs((values[:, column] - frame.centre[column]) / frame.scale[column])
         distance = distance[~np.isnan(distance)]
         observed += len(distance)

@@ -131,8 +131,17 @@ class Question(Protocol[S]):
         """Whether sums are of the kind and the size that are asked for; `origin` is whose they are."""
         ...
 
+    @property
+    def family(self) -> str | None:
+        """The family of sums, of those that a ledger stores, that it asks for, if it does."""
+        ...
+
     def stored_in(self) -> str | None:
         """The family of stored sums from which it could be answered, if there is one."""
+        ...
+
+    def implied_by(self) -> tuple[str, ...]:
+        """The families of sums from which its answer follows."""
         ...
 
     def from_stored(self, sums: Any) -> Any:
@@ -217,9 +226,18 @@ class Asking:
         """Whether ordinary sums are of the kind and the size that are asked for."""
         return False
 
+    @property
+    def family(self) -> str | None:
+        """None: no ledger stores such sums."""
+        return None
+
     def stored_in(self) -> str | None:
         """None: no stored sums hold the answer."""
         return None
+
+    def implied_by(self) -> tuple[str, ...]:
+        """None."""
+        return ()
 
     def from_stored(self, sums: Any) -> Any:
         """The stored sums themselves."""
@@ -332,6 +350,17 @@ class PairQuestion(Asking):
             and all(values.ndim == 2 and len(values) == u for values in plane.sums.values())
         )
 
+    @property
+    def family(self) -> str | None:
+        """Pair sums of order 4, if all variables and all rows are asked for."""
+        return self.stored_in() if self.order == 4 else None
+
+    def implied_by(self) -> tuple[str, ...]:
+        """The tensor, and pair sums of a higher order."""
+        if self.stored_in() is None:
+            return ()
+        return (TENSOR,) if self.order == 4 else (TENSOR, PAIRS)
+
     def stored_in(self) -> str | None:
         """Pair sums, if all variables and all rows are asked for."""
         return PAIRS if self.residuals is None and self.given is None and not self.complete else None
@@ -398,6 +427,11 @@ class TensorQuestion(Asking):
     def fits(self, plane: Any) -> bool:
         """Whether these are tensor sums of the right size."""
         return bool(plane.kind == TensorSums.kind and plane.p == len(self.variables) and plane.packed.ndim == 1)
+
+    @property
+    def family(self) -> str | None:
+        """The tensor, unless gaps are to be filled."""
+        return self.stored_in()
 
     def stored_in(self) -> str | None:
         """Tensor sums, unless gaps are to be filled."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fedrcd.federation.site.secret import write_secret
 
 from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.checks import checks_of
@@ -18,6 +17,7 @@ from fedrcd.federation.flower.coordinator import planned
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.secret import write_secret
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.bootstrap import one_round, resample_groups
 from fedrcd.methods.checks import ask_residuals

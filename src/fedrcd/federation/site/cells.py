@@ -15,7 +15,7 @@ from fedrcd.typing import IntVector, Vector
 def few_levels(rows: Rows, most: int) -> dict[str, Vector]:
     """The columns with at most so many different values, each with its values in order."""
     found: dict[int, Vector] = {j: np.empty(0) for j in range(len(rows.columns))}
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         for j in list(found):
             if len(np.unique(values[:1000, j])) > most:
                 del found[j]
@@ -41,7 +41,7 @@ def _counted(rows: Rows, levels: dict[str, Vector], chosen: list[tuple[str, ...]
     """Rows in every cell of every combination."""
     base = max(len(values) for values in levels.values())
     counts = [np.zeros(base ** len(names), dtype=np.int64) for names in chosen]
-    for values, _ in rows.chunks():
+    for values, *_ in rows.chunks():
         codes = {name: np.searchsorted(known, values[:, rows.columns.index(name)]) for name, known in levels.items()}
         for names, count in zip(chosen, counts, strict=True):
             cell = np.zeros(len(values), dtype=np.int64)

@@ -127,7 +127,7 @@ def _on_units(block: Table, federation: Federation) -> Iterator[Finding]:
 def _moments(block: Table, column: int, centre: float) -> tuple[float, float, float]:
     """Mean, standard deviation and the largest distance from a centre, of one column, chunk by chunk."""
     total = square = farthest = 0.0
-    for values, _ in block.chunks():
+    for values, *_ in block.chunks():
         off = values[:, column] - centre
         total, square = total + off.sum(), square + (off**2).sum()
         farthest = max(farthest, float(np.abs(off).max(initial=0.0)))

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site.case import Case
@@ -45,6 +46,7 @@ from fedrcd.federation.site.cells import small_cells
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
 from fedrcd.protocol.groups import LEAST_GROUPS
+from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
@@ -64,24 +66,45 @@ def check_question(case: Case) -> None:
 
 
 def check_budget(case: Case, numbers: int, answer: str) -> None:
-    """Raise `Refused` if so many more numbers would be too many; the same answer again costs nothing.
+    """Raise `Refused` if so many more numbers would be too many; `answer` is the digest of what would leave.
 
-    `answer` is the digest of what would leave.
+    The same answer again costs nothing, nor do sums that follow from others of the same rows.
     """
-    spent = spent_numbers(case.history, case.block)
-    known = any(entry.answer == answer for entry in case.answered_for_block)
-    allowed = case.rules.budget(case.count, case.p)
-    if not known and spent + numbers > allowed:
+    if is_implied(case) or any(entry.answer == answer for entry in case.answered_for_block):
+        return
+    spent, allowed = spent_numbers(case.history, case.block), case.rules.budget(case.count, case.p)
+    if spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
-            f"{spent:,} numbers about block {case.block!r} were released, {numbers:,} more asked for, of {allowed:,}",
+            f"{spent:,} numbers about block {case.block!r} are told, {numbers:,} more asked for, of {allowed:,}",
         )
 
 
 def spent_numbers(history: Sequence[Entry], block: str) -> int:
     """Numbers released about a block so far: every distinct answer once."""
-    distinct = {entry.answer: entry.numbers for entry in history if entry.outcome == ANSWERED and entry.block == block}
-    return sum(distinct.values())
+    told = [one for one in history if one.outcome == ANSWERED and one.block == block and not one.implied]
+    return sum({entry.answer: entry.numbers for entry in told}.values())
+
+
+def is_implied(case: Case) -> bool:
+    """Whether an answer follows from sums that left before, of the same rows in the same frame, on the same grid."""
+    question = case.question
+    implying = {on_grid(family, question) for family in question.implied_by()}
+    frame = digest_of(question.frame)
+    return any(
+        entry.family in implying and entry.version == case.version and entry.frame == frame
+        for entry in case.answered_for_block
+    )
+
+
+def family_of(question: Question[Any]) -> str:
+    """The family of sums that a question asks for, with their grid; empty if no ledger stores such."""
+    return on_grid(question.family, question) if question.family else ""
+
+
+def on_grid(family: str, question: Question[Any]) -> str:
+    """A family of sums on the grid of a question."""
+    return f"{family} {question.grid.bits if question.grid else 'float'}"
 
 
 def coordinator_is_trusted(case: Case) -> None:

@@ -18,6 +18,7 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.contribution import Contribution, Purpose, read_contribution
 from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.refusals import Refused
 from fedrcd.federation.site.contributing import contribute
 from fedrcd.federation.site.marks import Mark, Marks
 from fedrcd.federation.site.release import Door
@@ -241,14 +242,22 @@ def _made(member: Member, chosen: Selection, today: date) -> Renewal:
     """Have the door sum the rows; the contribution is recorded with the log of what left."""
     block, store = chosen.rows.block, member.store
     _require_enough(member, chosen.rows)
-    contribution = contribute(
-        replace(member.door, approve=False),  # whoever gave the command approves
-        member.configuration,
-        chosen.rows,
-        version=store.latest_version(block) + 1,
-        purpose=_purpose(member, block, chosen.toggled),
-        record=lambda made: store.record(made, chosen.marks, chosen.toggled, chosen.withheld, today),
-    )
+    try:
+        contribution = contribute(
+            replace(member.door, approve=False),  # whoever gave the command approves
+            member.configuration,
+            chosen.rows,
+            version=store.latest_version(block) + 1,
+            purpose=_purpose(member, block, chosen.toggled),
+            record=lambda made: store.record(made, chosen.marks, chosen.toggled, chosen.withheld, today),
+        )
+    except Refused as refused:
+        if not store.pending(block):
+            raise
+        advice = (
+            "the rows to be erased wait; take the whole block out with --block, or come back when more have changed"
+        )
+        raise Refused(refused.code, f"{refused}; {advice}") from None
     return Renewal(block, contribution, chosen.distance, len(chosen.withheld))
 
 

@@ -29,8 +29,9 @@ class Entry:
     of the moments behind a residual map, `sources` the variables regressed on, if any. `outcome` is "answered", or the
     code of a refusal, with `detail` for people at the site. `clips` says whether values were clipped on a grid, where
     the question leaves a choice; `groups` is the number of groups that rows were split into, if they were, and `split`
-    tells one way to split from another. `trim` is empty, or tells how rows far out were left out. `answer` is the
-    digest of what left.
+    tells one way to split from another. `trim` is empty, or tells how rows far out were left out. `family` names
+    the kind of sums that a ledger stores, and their grid; `implied` says that they follow from others that left before.
+    `answer` is the digest of what left.
     """
 
     time: str
@@ -52,6 +53,8 @@ class Entry:
     groups: int = 0
     split: str = ""
     trim: str = ""
+    family: str = ""
+    implied: bool | None = None
     answer: str = ""
     detail: str = ""
 

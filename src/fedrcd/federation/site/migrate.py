@@ -14,7 +14,7 @@ from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.database import Database
 from fedrcd.federation.site.log import parsed
 from fedrcd.federation.site.secret import read_secret
-from fedrcd.federation.site.store import FILE, FILE_KIND, OLD_FILES, SCHEMA, SECRET_BYTES, Pending
+from fedrcd.federation.site.store import FILE, FILE_KIND, OLD_FILES, SCHEMA, SECRET_BYTES, Pending, Store
 from fedrcd.federation.surroundings import REAL, Surroundings
 
 OLD_KIND = 0x46524331
@@ -39,7 +39,7 @@ def migrate(
         SITE.contributions.db, which `fedrcd contribute` kept beside the table.
     """
     if (folder / FILE).exists():
-        raise FileError(f"{folder / FILE} exists: this site was brought over before")
+        return _taken_in(folder, site, contributions, surroundings)
     if contributions is None and not any((folder / name).exists() for name in OLD_FILES):
         raise FileError(f"there is nothing of an earlier version in {folder}")
     lines = _lines(folder / "log.jsonl")
@@ -70,9 +70,22 @@ def migrate(
     return {"entries": len(lines), "approvals": len(held), **{table: len(several) for table, several in rows.items()}}
 
 
+def _taken_in(folder: Path, site: str, contributions: Path | None, surroundings: Surroundings) -> dict[str, int]:
+    """Take old contributions into a store that has none of its own yet."""
+    with Store(folder, site, surroundings) as store:
+        if contributions is None or store.sent() or store.has_struck():
+            raise FileError(f"{folder / FILE} exists: this site was brought over before")
+        key, rows = _contributed(contributions, site)
+        store.take_in(key, rows)
+    contributions.rename(contributions.with_name(f"{contributions.name}.old"))
+    return {table: len(several) for table, several in rows.items()}
+
+
 def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    except UnicodeDecodeError:
+        raise FileError(f"cannot read {path}: it is not a text file") from None
     except OSError as problem:
         raise FileError(f"cannot read {path}: {problem.strerror}") from None
 
@@ -102,5 +115,7 @@ def _contributed(path: Path, site: str) -> tuple[bytes, dict[str, list[tuple[Any
             if settings["site"].decode() != site:
                 raise ConfigError(f"{path} is the log of site {settings['site'].decode()!r}, not of {site!r}")
             return settings["key"], {table: old.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
+    except KeyError:
+        raise FileError(f"{path} was never finished; delete it and begin anew") from None
     except sqlite3.Error as problem:
         raise FileError(f"cannot read {path}: {problem}") from None

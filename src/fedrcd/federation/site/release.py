@@ -31,7 +31,7 @@ from fedrcd.errors import DataError, FileError, StatisticError
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.case import Case
-from fedrcd.federation.site.disclosure import check_budget, check_question
+from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.marks import Mark
 from fedrcd.federation.site.secret import group_key
@@ -241,7 +241,7 @@ class Door:
         state = hmac.new(self.store.secret, digestmod=hashlib.sha256)
         for table in tables:
             state.update(repr((table.block, table.columns, (count_rows(table), len(table.columns)))).encode())
-            for values, _ in table.chunks():
+            for values, *_ in table.chunks():
                 state.update(np.ascontiguousarray(values).data)
         return state.hexdigest()[:32]
 
@@ -294,6 +294,8 @@ def _kept(case: Case, sums: Any, answer: str) -> dict[str, Any]:
         "groups": question.groups,
         "split": case.split_tag,
         "trim": case.trim,
+        "family": family_of(question),
+        "implied": is_implied(case) or None,
         "answer": answer,
     }
 

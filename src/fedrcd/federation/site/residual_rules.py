@@ -122,10 +122,10 @@ def _covariance(case: Case, chosen: list[int]) -> Matrix:
     """The covariance of the rows here in the frame of the question, chunk by chunk."""
     frame, p = case.question.frame, len(chosen)
     mean, cov = np.zeros(p), np.zeros((p, p))
-    for values, _ in case.rows.chunks():
+    for values, *_ in case.rows.chunks():
         mean += frame.express(values[:, chosen]).sum(axis=0)
     mean /= case.count
-    for values, _ in case.rows.chunks():
+    for values, *_ in case.rows.chunks():
         centred = frame.express(values[:, chosen]) - mean
         cov += centred.T @ centred
     return cov / case.count

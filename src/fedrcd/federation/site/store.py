@@ -90,7 +90,8 @@ class Store:
         path = Path(folder) / FILE
         is_new = not path.exists()
         if is_new:
-            _require_new(Path(folder), site)
+            _require_nothing_old(Path(folder), site)
+            _make_folder(Path(folder))
         self.surroundings = surroundings
         self._database = Database(
             path, "store of a site", FILE_KIND, SCHEMA, create=is_new, connect=surroundings.connect, wait=wait
@@ -206,7 +207,20 @@ class Store:
             for block, marks in rows.items():
                 self._strike(block, marks, "erased", due, None)
 
+    def has_struck(self) -> bool:
+        """Whether rows of any block were ever to be erased."""
+        return any(True for _ in self._database.rows("SELECT 1 FROM struck LIMIT 1"))
+
     # contributions
+
+    def take_in(self, key: bytes, tables: Mapping[str, Iterable[tuple[object, ...]]]) -> None:
+        """Take over the key and the tables of contributions that were remembered elsewhere."""
+        with self._database.changes():
+            self._database.run("UPDATE settings SET value = ? WHERE name = 'key'", key)
+            for table, rows in tables.items():
+                for row in rows:
+                    self._database.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+        self.marker = Marker(key)
 
     def sent(self) -> list[Sent]:
         """Every contribution that was ever made here."""
@@ -308,22 +322,25 @@ SHORT = 12
 
 
 def owner_of(folder: Path) -> str:
-    """The name of the site whose store is in a folder."""
+    """The name of the site whose store is in a folder; empty if there is none yet."""
     if not (folder / FILE).is_file():
-        _require_new(folder, "NAME")
-        raise FileError(f"there is no store of a site in {folder}")
+        _require_nothing_old(folder, "NAME")
+        return ""
     with Database(folder / FILE, "store of a site", FILE_KIND, SCHEMA, create=False) as database:
         names = [bytes(value).decode() for (value,) in database.rows("SELECT value FROM settings WHERE name = 'site'")]
     return names[0] if names else ""
 
 
-def _require_new(folder: Path, site: str) -> None:
-    """Make the folder; raise if it holds what the first release kept there."""
+def _require_nothing_old(folder: Path, site: str) -> None:
+    """Raise if a folder holds what the first release kept there."""
     if any((folder / name).exists() for name in OLD_FILES):
         raise FileError(
             f"{folder} was written by an earlier version; bring it over with "
             f"`fedrcd site migrate --name {site} --state {folder}`"
         )
+
+
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as problem:
