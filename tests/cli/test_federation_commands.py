@@ -215,7 +215,7 @@ def test_a_run_that_cannot_work_is_refused_before_it_starts(disk):
 
 
 def test_status_and_dry_run_of_a_coordinator_that_stopped(disk):
-    from fedrcd.federation.plan import Status
+    from fedrcd.federation.coordinator.run_folder import Status
 
     from fedrcd.federation.flower.coordinator import Coordinator
 
@@ -258,7 +258,7 @@ def test_what_a_bootstrap_will_send_is_said_before(tmp_path, monkeypatch):
     Coordinator(state=str(disk.folder / "c"), host="127.0.0.1", port=9443, insecure=True, nodes={A: 5}).write()
     run = ("coordinator", "run", "--federation", disk.file, "--out", "result", "--state", disk.folder / "c")
     said = call(*run, "--bootstrap", 50, "--dry-run").output
-    assert "to be sent: 3 sites, 10 groups of rows each: at most 5.6 kB a site in 1 round" in said
+    assert "to be sent: 3 sites, 10 groups of rows each: at most 9.2 kB a site in 1 round" in said
 
 
 def test_a_secret_for_groups_is_made_once(disk):

@@ -60,8 +60,8 @@ class ResidualQuestion(Asking):
         return (
             f"the row count and, for the residuals of {len(self.variables)} variables along an order, sums of powers "
             "up to the twelfth (which tells about how large the largest is), of products of pairs up to order 4 and "
-            "with squares of variables, powers 4, 6 and 8 of the variables, and this site's own mean, variance and fourth "
-            "moment"
+            "with squares of variables, powers 4, 6 and 8 of the variables, and this site's own mean, variance and "
+            "fourth moment"
         )
 
     def accepts(self, sums: Any, origin: Origin) -> bool:  # noqa: ARG002 - for questions with groups

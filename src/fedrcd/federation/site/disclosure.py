@@ -76,7 +76,7 @@ def check_budget(case: Case, numbers: int, answer: str) -> None:
     if spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
-            f"{spent:,} numbers about block {case.block!r} are told, {numbers:,} more asked for, of {allowed:,}",
+            f"{spent:,} numbers about block {case.block!r} were released, {numbers:,} more asked for, of {allowed:,}",
         )
 
 
