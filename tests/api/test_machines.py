@@ -16,6 +16,8 @@ from fedrcd.protocol.driver import run
 from tests.federation.couriers import Direct
 from tests.federation.sites import NAMES, horizontal
 
+TRUSTED = Waiting(trust_coordinator=True)
+
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
 
 
@@ -69,7 +71,7 @@ def test_a_bootstrap_has_replicates(machines):
 
 
 def test_checks_are_made(machines):
-    found = machines.check()
+    found = machines.check(waiting=TRUSTED)
     assert isinstance(found, fedrcd.Checks)
     assert found["scale"].verdict == "fine"
     assert (found.rounds, found.discovery.rounds) == (1, 1)
@@ -78,7 +80,7 @@ def test_checks_are_made(machines):
 def test_the_order_of_standardised_variables_costs_nothing_in_one_round(machines):
     found = machines.discover("fedrcd-ni", check_scale=True)
     assert (sorted(found.standardised_order), found.rounds) == (sorted(found.names), 1)
-    assert machines.discover("fedrcd-x", check_scale=True).standardised_order == ()
+    assert machines.discover("fedrcd-x", check_scale=True, waiting=TRUSTED).standardised_order == ()
 
 
 def test_progress_is_told(machines):
@@ -106,7 +108,7 @@ def test_a_wrong_option_is_told_before_anything_starts(disk, machines):
 
 
 def test_several_rounds_are_chosen_only_where_sites_trust(machines):
-    wide = Waiting(trust_coordinator=True)
+    wide = TRUSTED
     assert machines.plan(fedrcd.Settings(arithmetic="exact"), waiting=wide).trust_coordinator
     assert not machines.plan(fedrcd.Settings(arithmetic="exact")).trust_coordinator
 
@@ -126,3 +128,11 @@ def test_the_federation_must_hold_what_a_method_needs(disk, machines):
     partly = replace(machines, federation=replace(machines.federation, sites=tuple(first)))
     with pytest.raises(DataError, match="together"):
         partly.discover("fedrcd-s", out=Path(disk.folder) / "partly")
+
+
+@pytest.mark.parametrize(("call", "why"), [("discover", "asks the sites several times"), ("check", "checks ask")])
+def test_what_sites_answer_only_in_trust_is_not_begun_without(machines, call, why):
+    asked = {"method": "fedrcd-x"} if call == "discover" else {}
+    with pytest.raises(ConfigError, match=f"{why}.*--trust-coordinator"):
+        getattr(machines, call)(**asked)
+    assert not (Path(machines.coordinator.state) / RUNS).exists()

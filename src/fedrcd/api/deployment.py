@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedrcd.api.describe import Background
 from fedrcd.api.notes import require_together
 from fedrcd.data.federation import Federation
+from fedrcd.errors import ConfigError
 from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.messages import cohort_layout
 from fedrcd.methods.finding import Finding
@@ -17,6 +18,23 @@ def require_coverage(federation: Federation, method: str, *, trust_coordinator: 
     card = find(choose_method(federation, method, trust_coordinator=trust_coordinator).method)
     layout = cohort_layout(federation, [site.name for site in federation.sites])
     require_together(card, layout, len(federation.variables), "complete")
+
+
+def require_no_trust(federation: Federation, method: str, *, check: bool) -> None:
+    """Raise for a run that sites answer only if they trust the coordinator: better now than half-way."""
+    card = find(choose_method(federation, method).method)
+    why = ""
+    if federation.declared_frame() is None:
+        why = "the federation file declares no frame, so that the coordinator would choose one"
+    elif not card.rounds.once:
+        why = f"{card.name} asks the sites several times, about moments that the coordinator computes"
+    elif check:
+        why = "checks ask for residuals given moments that the coordinator computes"
+    if why:
+        raise ConfigError(
+            f"{why}; sites answer that only if they were started with --trust-coordinator. If all were, say so here: "
+            "--trust-coordinator; see docs/privacy.md for what it means"
+        )
 
 
 def background_of(finding: Finding, federation: Federation) -> Background:

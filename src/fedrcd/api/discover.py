@@ -57,11 +57,14 @@ def discover(
     missing_codes : sequence of float
         Values that stand for a missing one, besides NaN and empty cells.
     trim : float, optional
-        Leave out rows with a value more than this many robust scales from its column's median; 8 removes gross errors.
-        Not free: rows of clean but heavy-tailed data are lost too.
+        Leave out rows with a value more than this many robust scales from its column's median, or scales of the `frame`
+        from its centre; 8 removes gross errors. Not free: rows of clean but heavy-tailed data are lost too.
     arithmetic : {"float", "exact", "compact"}
         Sum in float64; or round values to a fine grid, or to a coarse one in fewer bytes, on which sums are exact to
         the bit however rows are split.
+    frame : mapping of str to (centre, scale), optional
+        The public frame in which sums are taken, of every variable; as a federation file declares it. Without, one is
+        made from all rows. `trim` counts scales of a frame that is given.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
     check_scale : bool

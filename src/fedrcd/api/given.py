@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +16,7 @@ from fedrcd.data.opening import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
 from fedrcd.typing import Matrix
 
@@ -49,6 +50,22 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence
             raise ConfigError(f"{next(path for path in paths if paths.count(path) > 1)} is given twice")
         plain = [replace(table, source=path or table.source) for table, path in zip(plain, paths, strict=True)]
     return [replace(table, site=table.source, block=table.source) for table in align_tables(plain)]
+
+
+def as_frame(given: Any, names: Sequence[str]) -> Frame | None:
+    """The frame of the variables from a centre and a scale of each, if any were given."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ConfigError("frame must be a mapping of every variable to its centre and scale")
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise ConfigError(f"frame has no centre and scale of {lacking[0]!r}{did_you_mean(lacking[0], list(given))}")
+    try:
+        centre, scale = np.array([[float(one) for one in given[name]] for name in names], dtype=np.float64).T
+    except (TypeError, ValueError):
+        raise ConfigError("frame must have two numbers for every variable, its centre and its scale") from None
+    return Frame(centre, scale)
 
 
 def as_knowledge(given: KnowledgeLike, names: Sequence[str]) -> Knowledge:

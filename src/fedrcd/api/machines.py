@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import Checks, checks_of
-from fedrcd.api.deployment import background_of, require_coverage
+from fedrcd.api.deployment import background_of, require_coverage, require_no_trust
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.given import as_knowledge
@@ -141,6 +141,8 @@ class Machines:
         waiting = waiting or Waiting()
         settings.check_options()
         require_coverage(self.federation, settings.method, trust_coordinator=waiting.trust_coordinator)
+        if not waiting.trust_coordinator:
+            require_no_trust(self.federation, settings.method, check=bool(asked.get("check")))
         if settings.knowledge is not None:
             known = as_knowledge(settings.knowledge, self.federation.variables)
             settings = replace(settings, knowledge=known)

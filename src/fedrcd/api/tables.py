@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.api.describe import Background
-from fedrcd.api.given import as_knowledge, read_tables
+from fedrcd.api.given import as_frame, as_knowledge, read_tables
 from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.notes import notes_on_sites, require_coverage, require_together
 from fedrcd.api.progress import Progress
@@ -181,6 +181,7 @@ def _embed(
         "trim": settings.trim,
         "missing": settings.missing,
         "grid": ARITHMETIC[settings.arithmetic],
+        "frame": as_frame(settings.frame, names),
         "progress": progress,
     }
     if settings.within != "auto":

@@ -61,10 +61,10 @@ def bootstrap(
 
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
-        tables, variables = options.tables_of(files, federation)
+        tables, declared = options.tables_of(files, federation)
         found = resampled(
             tables,
-            **replace(settings, variables=variables).arguments(),
+            **replace(settings, **declared).arguments(),
             n_sampling=replicates,
             groups=groups,
             resample=resample,  # type: ignore[arg-type]

@@ -33,10 +33,10 @@ def check(
 
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # of the discovery, not of the checks
-        tables, variables = options.tables_of(files, federation)
+        tables, declared = options.tables_of(files, federation)
         found = tested(
             tables,
-            **replace(settings, variables=variables).arguments(),
+            **replace(settings, **declared).arguments(),
             level=level,
             progress=lambda traffic: sign.say(
                 f"{settings.method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"

@@ -47,10 +47,10 @@ def discover(
     require_page(report)
     with patience("reading tables") as sign, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
-        tables, variables = options.tables_of(files, federation)
+        tables, declared = options.tables_of(files, federation)
         found = find_order(
             tables,
-            **replace(settings, variables=variables).arguments(),
+            **replace(settings, **declared).arguments(),
             check_scale=report is not None,
             progress=lambda traffic: sign.say(f"{settings.method}: {traffic.words}", traffic.share),
         )

@@ -52,15 +52,18 @@ def settings_options(
     return extend
 
 
-def tables_of(files: list[Path], federation: Path | None) -> tuple[list[Any], tuple[str, ...] | None]:
-    """What the files hold, in the order of the federation if there is one."""
+def tables_of(files: list[Path], federation: Path | None) -> tuple[list[Any], dict[str, Any]]:
+    """What the files hold, and the settings that a federation file makes: the variables and the declared frame."""
     if federation is None:
-        return list(files), None
+        return list(files), {}
     from fedrcd.api.federation import federation_tables
     from fedrcd.data.federation import read_federation
 
     described = read_federation(federation)
-    return list(federation_tables(described, files)), described.variables
+    declared: dict[str, Any] = {"variables": described.variables}
+    if described.declared_frame() is not None:
+        declared["frame"] = {name: (one.centre, one.scale) for name, one in described.frame.items()}
+    return federation_tables(described, files), declared
 
 
 def parse_options(texts: list[str]) -> dict[str, Any]:

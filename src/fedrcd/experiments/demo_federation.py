@@ -27,6 +27,7 @@ def main() -> int:
     for name in NAMES:
         call("site", "check", *here.site(name))
     call("site", "preview", METHODS[0], *here.site(NAMES[0]))
+    say("starting the sites with --trust-coordinator: fedrcd-x asks several times, which no site answers otherwise")
     with here.running():
         outcomes = [here.run(method) for method in METHODS]
         call("coordinator", "status", *here.state)

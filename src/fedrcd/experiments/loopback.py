@@ -27,6 +27,10 @@ READY = 300.0
 """Seconds that a coordinator may take to be there, on a busy machine."""
 
 
+TRUST = "--trust-coordinator"
+"""Sites and runs say so: the coordinator is this same command, and methods of several rounds are to be shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loopback:
     """A federation in a folder: its file, its tables, and the names of its sites."""
@@ -87,14 +91,15 @@ class Loopback:
             wait_for(self.folder / "coordinator" / "coordinator.json")
             for name, number in zip(self.names, local, strict=True):
                 reach = ["--coordinator", f"127.0.0.1:{port}", "--local-port", str(number), "--key", str(keys / name)]
-                serve = ("site", "serve", *self.site(name), *reach, *trusted)
+                serve = ("site", "serve", *self.site(name), *reach, *trusted, TRUST)
                 stack.enter_context(background(self.folder / f"{name}.log", *serve))
             yield
 
     def run(self, method: str) -> Finding:
         """Run a method over the sites."""
         out = self.folder / method
-        call("coordinator", "run", "--federation", str(self.file), "--method", method, "--out", str(out), *self.state)
+        asked = ["--federation", str(self.file), "--method", method, "--out", str(out), TRUST]
+        call("coordinator", "run", *asked, *self.state)
         return read_finding(out)
 
     def equals_one_process(self, finding: Finding) -> bool:

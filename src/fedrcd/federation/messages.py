@@ -24,7 +24,7 @@ VERSION = "fedrcd-federation/1"
 QUESTIONS = tuple(kind for tag, kind in KINDS.items() if tag.split("/")[0].endswith("-question"))
 """Kinds of questions that may travel."""
 
-SUMS = tuple(kind for kind in KINDS.values() if hasattr(kind, "numbers") and hasattr(kind, "check"))
+SUMS = tuple(kind for tag, kind in KINDS.items() if tag.split("/")[0].endswith(("-sums", "-moments")))
 """Kinds of answers that may travel."""
 
 

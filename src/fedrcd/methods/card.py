@@ -191,7 +191,7 @@ class Card:
 
 
 REGISTERED: dict[str, Card] = {}
-"""Cards by name, as their modules were imported; `registry` has them in the order that tables show."""
+"""Cards by name, as their modules were imported; `registry` puts ours in the order that tables show."""
 
 
 def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:

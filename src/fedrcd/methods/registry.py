@@ -1,6 +1,7 @@
 """Where methods are found by name: the command line, the tests and the documentation all look here.
 
-Importing this module registers every method; a new one is a module beside it, named in the list below.
+Importing this module registers every method; a new one of ours is a module beside it, named in the list below. A
+method of somebody else's is found once it is registered, wherever its module is.
 """
 
 from __future__ import annotations
@@ -33,9 +34,16 @@ MODULES = (
 
 
 def _load() -> dict[str, Card]:
-    """All cards, in the order of the modules whichever was imported first."""
+    """All cards, ours in the order of their modules whichever was imported first, then those of others.
+
+    It is the dictionary that `register` enters cards into: a method is found as soon as its module is imported.
+    """
     modules = [import_module(f"fedrcd.methods.{name}").__name__ for name in MODULES]
-    return dict(sorted(REGISTERED.items(), key=lambda item: modules.index(item[1].recipe.__module__)))
+    places = {module: place for place, module in enumerate(modules)}
+    cards = sorted(REGISTERED.items(), key=lambda item: places.get(item[1].recipe.__module__, len(places)))
+    REGISTERED.clear()
+    REGISTERED.update(cards)
+    return REGISTERED
 
 
 METHODS: dict[str, Card] = _load()

@@ -70,6 +70,7 @@ class Settings:
         (), list[float], "A value that stands for a missing one; may be repeated.", flag="missing_code"
     )
     arithmetic: Arithmetic = _setting("float", str, "How sums are taken: float, exact or compact.")
+    frame: Any = _setting(None)
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
     knowledge: Any = _setting(None, "path", "TOML file of what is known of the graph; it is kept to.")
 
@@ -113,6 +114,7 @@ class Settings:
 
         values = {name: getattr(self, name) for name in RECORDED}
         values |= {"drop": list(self.drop), "missing_codes": np.atleast_1d(self.missing_codes).tolist()}
+        values["frame"] = None if self.frame is None else {name: list(one) for name, one in self.frame.items()}
         changed = {name: value for name, value in values.items() if value not in (DEFAULTS[name], [], None)}
         if "knowledge" in changed:
             changed["knowledge"] = {name: value for name, value in asdict(changed["knowledge"]).items() if value}
@@ -156,7 +158,7 @@ class Settings:
 NAMES = tuple(one.name for one in fields(Settings))
 ARGUMENTS = tuple(name for name in NAMES if name not in ("method", "options"))
 """Arguments of `discover` besides the method and the options of it."""
-OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "stack")
+OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "frame", "stack")
 """Settings that say how tables are read."""
 RECORDED = (*OF_TABLES, "knowledge")
 """Settings that a result records, beside its method and options."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates,
 from fedrcd.methods.registry import find
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess
 from fedrcd.typing import BoolMatrix, Vector
 
@@ -64,10 +63,8 @@ def simulate(job: Job) -> Edges:
 
 def with_groups(transport: InProcess) -> InProcess:
     """The same sites, each with a secret to split its rows by."""
-    sites = [
-        replace(site, grouping=Grouping(site.name.encode())) for site in transport.sites if isinstance(site, LocalSite)
-    ]
-    return replace(transport, sites=sites)
+    sites: Any = transport.sites
+    return replace(transport, sites=[replace(site, grouping=Grouping(site.name.encode())) for site in sites])
 
 
 def section(folder: Path, seeds: int = SEEDS) -> Iterator[str]:

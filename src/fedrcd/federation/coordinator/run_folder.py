@@ -22,7 +22,7 @@ from fedrcd.methods.settings import Settings
 HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "by_key", "wait", "retry_policy"})
 """Parts of a plan that change nothing of what is asked."""
 
-AT_SITES = ("variables", "drop", "trim", "within", "missing", "missing_codes", "stack")
+AT_SITES = ("variables", "drop", "trim", "within", "missing", "missing_codes", "frame", "stack")
 """Settings that are the sites' own business where they are machines."""
 
 PLAN, STATUS = "run.json", "status.json"

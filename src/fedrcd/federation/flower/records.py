@@ -1,4 +1,4 @@
-"""Packets as records of Flower: the header as text, arrays as arrays, bit for bit."""
+"""Packets as records of Flower: the header as text, arrays as arrays; small whole numbers take a byte each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from fedrcd.errors import ProtocolError
-from fedrcd.protocol.wire import Packet
+from fedrcd.protocol.wire import Packet, narrow, widened
 
 HEADER, ARRAYS, TEXT = "fedrcd", "arrays", "header"
 LONGEST = 2**26
@@ -16,7 +16,7 @@ LONGEST = 2**26
 
 def to_records(packet: Packet) -> RecordDict:
     """The records of a packet."""
-    arrays = {str(number): Array(array) for number, array in enumerate(packet.arrays)}
+    arrays = {str(number): Array(narrow(array)) for number, array in enumerate(packet.arrays)}
     text = json.dumps(packet.header, separators=(",", ":"), ensure_ascii=True)
     return RecordDict({HEADER: ConfigRecord({TEXT: text}), ARRAYS: ArrayRecord(arrays)})
 
@@ -32,6 +32,6 @@ def from_records(records: RecordDict) -> Packet:
     if not isinstance(text, str) or len(text) > LONGEST or set(arrays) != {str(k) for k in range(len(arrays))}:
         raise ProtocolError("the message does not have the records of fedrcd")
     try:
-        return Packet(json.loads(text), tuple(arrays[str(k)].numpy() for k in range(len(arrays))))
+        return Packet(json.loads(text), tuple(widened(arrays[str(k)].numpy()) for k in range(len(arrays))))
     except (ValueError, TypeError, KeyError, EOFError):
         raise ProtocolError("the message cannot be read") from None
