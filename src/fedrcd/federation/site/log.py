@@ -35,11 +35,11 @@ class Entry:
     """
 
     time: str
-    run: str
+    run: str = ""  # texts that others choose may be empty, and are then not written
     round: int
-    federation: str
-    digest: str
-    question: str
+    federation: str = ""
+    digest: str = ""
+    question: str = ""
     outcome: str
     block: str = ""
     numbers: int = 0
