@@ -194,6 +194,16 @@ REGISTERED: dict[str, Card] = {}
 """Cards by name, as their modules were imported; `registry` puts ours in the order that tables show."""
 
 
+PAIRS_ONCE: dict[str, Any] = {
+    "rounds": ONE_ROUND,
+    "payload": Payload(2),
+    "coverage": Coverage.PAIRS,
+    "scale_free": False,
+    "erasable": True,
+}
+"""The card of the paper's methods that ask for pair sums once, but for score and deflation."""
+
+
 def register(name: str, **card: Any) -> Callable[[Recipe], Recipe]:
     """Make a recipe known under a name; the other arguments are fields of its `Card`."""
 
