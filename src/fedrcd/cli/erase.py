@@ -92,6 +92,7 @@ def erase(
         raise ConfigError("say what to erase with one of --ids, --where, --block, --all; or carry out what is --due")
     if federation is None:
         raise ConfigError("at a site the federation file is needed: --federation")
+    from fedrcd.federation.ledger.entries import ERASED
     from fedrcd.federation.rules import Rules
 
     rules = Rules(batch=batch, days=days, rows=minimum_rows)
@@ -102,7 +103,8 @@ def erase(
         else:
             matching = _matching(table, member, where) if where else None
             deliveries = _erase_rows(member, tables, book, out, ids=ids, matching=matching, now=now)
-            numbers = [one.receipt.entry.number for one in deliveries if one.receipt]
+            receipts = [one.receipt for one in deliveries if one.receipt]
+            numbers = [one.entry.number for one in receipts if one.entry.kind == ERASED]  # not where the site only joins
             report["blocks"] = [delivery_record(one) for one in deliveries]
         report |= _finish(book, numbers, targets, derive=derive)
         report["answers_deleted"] = _forget_answers(site, ledger, runs)

@@ -70,28 +70,36 @@ Keep = Callable[[Chunk], BoolMatrix]
 """Which rows of a chunk stay, shape (n,)."""
 
 
+class Derived:
+    """What rows that are made of others have from them."""
+
+    __slots__ = ()
+
+    rows: Rows
+
+    @property
+    def source(self) -> str:
+        """That of the rows behind."""
+        return self.rows.source
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the rows behind."""
+        return self.rows.columns
+
+    @property
+    def identified(self) -> bool:
+        """As of the rows behind."""
+        return self.rows.identified
+
+
 @dataclass(frozen=True, eq=False)
-class Selected:
+class Selected(Derived):
     """Those rows of others that stay, judged chunk by chunk whenever they are read."""
 
     rows: Rows = field(repr=False)
     stays: Keep = field(repr=False)
     count: int | None = None
-
-    @property
-    def source(self) -> str:
-        """That of all rows."""
-        return self.rows.source
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of all rows."""
-        return self.rows.columns
-
-    @property
-    def identified(self) -> bool:
-        """As of all rows."""
-        return self.rows.identified
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows that stay."""
@@ -99,26 +107,16 @@ class Selected:
 
 
 @dataclass(frozen=True, eq=False)
-class Converted:
+class Converted(Derived):
     """Rows with some of their columns, and values changed on the way."""
 
     rows: Rows = field(repr=False)
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
     change: Callable[[Matrix], Matrix] | None = field(repr=False, default=None)
 
     @property
-    def source(self) -> str:
-        """That of the rows."""
-        return self.rows.source
-
-    @property
-    def identified(self) -> bool:
-        """As of the rows."""
-        return self.rows.identified
-
-    @property
     def count(self) -> int | None:
-        """As of the rows."""
+        """As of the rows behind."""
         return self.rows.count
 
     def chunks(self) -> Iterator[Chunk]:

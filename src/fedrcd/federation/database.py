@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,21 @@ WAIT_SECONDS = 2.0
 """How long to wait for another process to let go of the file, unless something else is said."""
 
 
-class Database:
+class Closing(ABC):
+    """Whatever is closed at the end of a `with` block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+class Database(Closing):
     """An open file; nobody else can open it meanwhile."""
 
     def __init__(
@@ -95,12 +110,6 @@ class Database:
         run("BEGIN EXCLUSIVE")  # the lock is kept from here on
         run("COMMIT")
         self.purge()  # whatever a crash left in the log
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the file."""

@@ -55,12 +55,7 @@ def edge_list(B: Matrix, names: Sequence[str]) -> list[Edge]:
 def to_networkx(B: Matrix, names: Sequence[str]) -> nx.DiGraph[str]:
     """Graph for networkx: a `DiGraph` from cause to effect with the edge attribute `weight`.
 
-    Parameters
-    ----------
-    B : (p, p) array
-        Weights, ``B[i, j]`` the effect of j on i.
-    names : (p,) sequence of str
-        Name of each variable.
+    The parameters are those of `edge_list`.
     """
     import networkx as nx
 
@@ -73,12 +68,7 @@ def to_networkx(B: Matrix, names: Sequence[str]) -> nx.DiGraph[str]:
 def to_dot(B: Matrix, names: Sequence[str]) -> str:
     """Graph in Graphviz' DOT language, for a picture: weights are labels of three digits.
 
-    Parameters
-    ----------
-    B : (p, p) array
-        Weights, ``B[i, j]`` the effect of j on i.
-    names : (p,) sequence of str
-        Name of each variable.
+    The parameters are those of `edge_list`.
     """
     edges = [dot.edge(edge.cause, edge.effect, label=f"{edge.weight:.3g}") for edge in edge_list(B, names)]
     return dot.digraph([*map(dot.node, names), *edges], ORIENTATION)
@@ -89,12 +79,7 @@ def to_gml(B: Matrix, names: Sequence[str]) -> str:
 
     Characters beyond ASCII are written as entities such as ``&#233;``, as the format demands.
 
-    Parameters
-    ----------
-    B : (p, p) array
-        Weights, ``B[i, j]`` the effect of j on i.
-    names : (p,) sequence of str
-        Name of each variable.
+    The parameters are those of `edge_list`.
     """
     import networkx as nx
 

@@ -32,7 +32,7 @@ from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import LEAST_GROUPS, GroupedQuestion
 from fedrcd.protocol.questions import Question, S
-from fedrcd.protocol.transport import Setting, Traffic, Transport
+from fedrcd.protocol.transport import Around, Setting, Traffic, Transport
 from fedrcd.protocol.wire import most_bytes
 from fedrcd.statistics.grouped_sums import GroupedSums, Stack
 from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
@@ -56,22 +56,12 @@ def one_round(card: Card, options: dict[str, Any]) -> Parts[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRecorder:
+class GroupRecorder(Around):
     """A transport that asks for groups, remembers them, and answers with their total."""
 
     behind: Transport
     groups: int
     answers: list[GroupedSums] = field(default_factory=list)
-
-    @property
-    def setting(self) -> Setting:
-        """Of the transport behind."""
-        return self.behind.setting
-
-    @property
-    def traffic(self) -> Traffic:
-        """Of the transport behind."""
-        return self.behind.traffic
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all groups of all sites."""

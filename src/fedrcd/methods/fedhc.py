@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import ONE_ROUND, Coverage, Payload, register
+from fedrcd.methods.card import PAIRS_ONCE, register
 from fedrcd.methods.deflations.none import NoDeflation
 from fedrcd.methods.scores.tau import tau3
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 
 
-@register(
-    "fedhc",
-    score="tau3",
-    deflation="none",
-    rounds=ONE_ROUND,
-    payload=Payload(2),
-    coverage=Coverage.PAIRS,
-    scale_free=False,
-    erasable=True,
-)
+@register("fedhc", score="tau3", deflation="none", **PAIRS_ONCE)
 def fedhc(*, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """Third-order scores, sorted once; one round [P, Section 2.3]."""
     return Parts(tau3, NoDeflation(order=3, estimator=estimator))

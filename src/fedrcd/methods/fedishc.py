@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import ONE_ROUND, Coverage, Payload, register
+from fedrcd.methods.card import PAIRS_ONCE, register
 from fedrcd.methods.deflations.third_order import Coefficient, ThirdOrder, Update
 from fedrcd.methods.scores.tau import tau3, tau4
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 
-CARD = {
-    "deflation": "coordinator, third order",
-    "rounds": ONE_ROUND,
-    "payload": Payload(2),
-    "coverage": Coverage.PAIRS,
-    "scale_free": False,
-    "erasable": True,
-}
+CARD = {"deflation": "coordinator, third order", **PAIRS_ONCE}
 
 
 @register("fedishc", score="tau3", **CARD)

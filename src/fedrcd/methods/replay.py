@@ -7,21 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.protocol.questions import Question, S
-from fedrcd.protocol.transport import Setting, Traffic, Transport
+from fedrcd.protocol.transport import Around, Setting, Traffic, Transport
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class Remembering(Around):
     """A transport that keeps the answers; it counts rounds for a transport that does not count itself."""
 
     behind: Transport
     answers: list[Any] = field(default_factory=list)
     counted: Traffic = field(default_factory=Traffic)
-
-    @property
-    def setting(self) -> Setting:
-        """Of the transport behind."""
-        return self.behind.setting
 
     @property
     def traffic(self) -> Traffic:

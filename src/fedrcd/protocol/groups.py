@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedrcd.data.rows import Chunk, Rows, numbered
+from fedrcd.data.rows import Chunk, Derived, Rows, numbered
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.protocol.questions import Asking, PairQuestion, Share, TensorQuestion
 from fedrcd.statistics.coverage import Layout
@@ -75,29 +75,14 @@ class Grouping:
         return [_Group(rows, marks, group, int(sizes[group])) for group in range(groups)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Group:
+@dataclass(frozen=True, eq=False)
+class _Group(Derived):
     """The rows of one group: `marks` has the group of every row, chunk by chunk."""
 
     rows: Rows
     marks: list[IntVector]
     group: int
     count: int
-
-    @property
-    def source(self) -> str:
-        """That of all rows."""
-        return self.rows.source
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of all rows."""
-        return self.rows.columns
-
-    @property
-    def identified(self) -> bool:
-        """As of all rows."""
-        return self.rows.identified
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows of this group."""

@@ -35,7 +35,7 @@ from fedrcd.statistics.pair_sums import POWERS, PairSums, pair_sums, pair_sums_w
 from fedrcd.statistics.site_moments import PowerSums, SiteMoments, power_sums
 from fedrcd.statistics.sums import Sums
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums, tensor_sums_with_gaps
-from fedrcd.typing import IntMatrix, Matrix, Vector
+from fedrcd.typing import BoolMatrix, IntMatrix, Matrix, Vector
 
 S = TypeVar("S", bound=Sums)
 R_co = TypeVar("R_co", covariant=True)
@@ -311,12 +311,7 @@ class PairQuestion(Asking):
             return Share(self, _unchanged, fills=True)
         if layout is None or self.complete or self.residuals is not None:
             return whole_rows(self, layout, holding)
-        owned = layout.owned_pairs()[holding]
-        if not owned.any():
-            return None
-        chosen = np.flatnonzero(layout.held()[holding]).tolist()
-        part = replace(self, variables=layout.holdings[holding].ordered(self.variables), frame=self.frame.keep(chosen))
-        return Share(part, _arrangement(lambda sums: sums.spread(chosen, len(self.variables), owned)))
+        return _owned_part(self, layout, holding, layout.owned_pairs()[holding])
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> PairSums | ExactSums:
         """Pair sums of the rows."""
@@ -404,12 +399,7 @@ class TensorQuestion(Asking):
             return Share(self, _unchanged, fills=True)
         if layout is None:
             return whole_rows(self, layout, holding)
-        owned = layout.owned_quadruples()[holding]
-        if not owned.any():
-            return None
-        chosen = np.flatnonzero(layout.held()[holding]).tolist()
-        part = replace(self, variables=layout.holdings[holding].ordered(self.variables), frame=self.frame.keep(chosen))
-        return Share(part, _arrangement(lambda sums: sums.spread(chosen, len(self.variables), owned)))
+        return _owned_part(self, layout, holding, layout.owned_quadruples()[holding])
 
     def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> TensorSums | ExactSums:
         """Tensor sums of the rows."""
@@ -552,6 +542,20 @@ def _unchanged(sums: Any) -> Any:
 def _arrangement(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The change of ordinary sums, for ordinary and exact ones."""
     return lambda sums: sums.arranged(change).coarse()
+
+
+def _owned_part(
+    question: PairQuestion | TensorQuestion, layout: Layout, holding: int, owned: BoolMatrix
+) -> Share[Any] | None:
+    """The question about the columns of a holding, its answer spread over what that owns; None if it is nothing."""
+    if not owned.any():
+        return None
+    p, chosen = len(question.variables), np.flatnonzero(layout.held()[holding]).tolist()
+    variables, frame = layout.holdings[holding].ordered(question.variables), question.frame.keep(chosen)
+    return Share(
+        replace(question, variables=variables, frame=frame),
+        _arrangement(lambda sums: sums.spread(chosen, p, owned)),
+    )
 
 
 def whole_rows(question: Question[S], layout: Layout | None, holding: int) -> Share[S] | None:

@@ -112,6 +112,24 @@ class Transport(Protocol):
         ...
 
 
+class Around:
+    """What a transport around another, `behind`, has from it."""
+
+    __slots__ = ()
+
+    behind: Transport
+
+    @property
+    def setting(self) -> Setting:
+        """Of the transport behind."""
+        return self.behind.setting
+
+    @property
+    def traffic(self) -> Traffic:
+        """Of the transport behind."""
+        return self.behind.traffic
+
+
 @dataclass(frozen=True, slots=True)
 class InProcess:
     """All sites live in this process; answers are added in the order the sites are given."""

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import POWERS, PairSums
-from fedrcd.statistics.sums import FloatSums
+from fedrcd.statistics.sums import OneArray
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_sums
 from fedrcd.typing import Matrix, Vector
 
@@ -38,7 +38,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExpectedMoments(FloatSums):
+class ExpectedMoments(OneArray):
     """Sum over rows of E[(1, d)(1, d)' | observed], d = z - mean, shape (p + 1, p + 1); [0, 0] is the count."""
 
     sums: Matrix
@@ -50,14 +50,6 @@ class ExpectedMoments(FloatSums):
         """How many numbers travel."""
         p = len(self.sums)
         return p * (p + 1) // 2
-
-    def __add__(self, other: Self) -> Self:
-        """Sums of both tables stacked."""
-        return type(self)(self.sums + other.sums)
-
-    def __sub__(self, part: Self) -> Self:
-        """Sums of what remains without the rows behind `part`."""
-        return type(self)(self.sums - part.sums)
 
     def check(self, names: Sequence[str] = ()) -> None:  # noqa: ARG002 - all variables enter all entries
         """Raise unless all sums are finite."""

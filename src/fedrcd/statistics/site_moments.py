@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.sums import FloatSums
+from fedrcd.statistics.sums import OneArray
 from fedrcd.typing import Matrix, Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SiteMoments(FloatSums):
+class SiteMoments(OneArray):
     """Sums over sites per variable, shape (7, p): 1, n, n m, n m², n v, n v², n μ₄; `+` pools them."""
 
     sums: Matrix
@@ -32,14 +32,6 @@ class SiteMoments(FloatSums):
     def numbers(self) -> int:
         """How many numbers travel."""
         return int(np.count_nonzero(self.sums[0])) * len(self.sums)
-
-    def __add__(self, other: Self) -> Self:
-        """Both sets of sites."""
-        return type(self)(self.sums + other.sums)
-
-    def __sub__(self, part: Self) -> Self:
-        """The sites without those behind `part`."""
-        return type(self)(self.sums - part.sums)
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless all sums are finite."""
@@ -74,7 +66,7 @@ class SiteMoments(FloatSums):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PowerSums(FloatSums):
+class PowerSums(OneArray):
     """Sums over rows of powers 0 to 4 of each variable, shape (5, p): what a site's moments are computed from."""
 
     sums: Matrix
@@ -85,14 +77,6 @@ class PowerSums(FloatSums):
     def numbers(self) -> int:
         """How many numbers these are; they do not travel."""
         return self.sums.size
-
-    def __add__(self, other: Self) -> Self:
-        """Sums of both tables stacked."""
-        return type(self)(self.sums + other.sums)
-
-    def __sub__(self, part: Self) -> Self:
-        """Sums of what remains without the rows behind `part`."""
-        return type(self)(self.sums - part.sums)
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless all sums are finite."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from fedrcd.errors import StatisticError
-from fedrcd.typing import Vector
+from fedrcd.typing import Matrix, Vector
 
 if TYPE_CHECKING:
     from fedrcd.statistics.exact_sums import Clipped
@@ -122,3 +123,19 @@ class FloatSums:
     def flat(self, total: Any) -> Vector:  # noqa: ARG002 - the signature of those that can
         """Counts and sums as one vector, in the shapes of `total`, for statistics that can be weighted by groups."""
         raise StatisticError(f"{type(self).__name__} cannot be weighted by groups")
+
+
+class OneArray(FloatSums):
+    """Sums that are one array, `sums`: `+` pools them, `-` undoes `+`."""
+
+    __slots__ = ()
+
+    sums: Matrix
+
+    def __add__(self, other: Self) -> Self:
+        """Sums of both sets of rows."""
+        return replace(self, sums=self.sums + other.sums)  # type: ignore[type-var]
+
+    def __sub__(self, part: Self) -> Self:
+        """Sums of what remains without the rows behind `part`."""
+        return replace(self, sums=self.sums - part.sums)  # type: ignore[type-var]

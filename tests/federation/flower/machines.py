@@ -72,6 +72,7 @@ class Machines:
         """Start a site as its people would."""
         command = [sys.executable, "-m", "fedrcd", "site", "serve", "--name", name, "--federation", str(self.disk.file)]
         command += ["--data", str(self.disk.data(name)), "--state", str(self.disk.state(name)), "--deadline", "90"]
+        command += ["--trust-coordinator"]
         command += ["--coordinator", f"127.0.0.1:{self.port}", "--local-port", str(self.local[NAMES.index(name)])]
         self.start(name, [*command, "--ca", str(self.keys / "ca.crt"), "--key", str(self.keys / name)])
 
@@ -158,6 +159,7 @@ class Machines:
         out = self.folder / f"result-{time.monotonic_ns()}"
         patience = RetryPolicy(deadline=120.0, retries=changes.pop("retries", 0))
         fields = {"run": new_run(), "folder": str(out), "by_key": True, "wait": 120.0, "retry_policy": patience}
+        fields["trust_coordinator"] = True
         return self.disk.plan(method, **{**fields, **changes})
 
     def run(self, method="fedrcd-s", progress=lambda _: None, **changes):

@@ -26,7 +26,7 @@ from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.flower.evil_site import taken_over
 from tests.federation.flower.machines import Machines, until
-from tests.federation.sites import NAMES
+from tests.federation.sites import NAMES, logged
 
 A, B, C = NAMES
 
@@ -90,7 +90,7 @@ def test_flower_runs_the_repository(machines):
 
 def test_sites_know_what_left(machines):
     for name in NAMES:
-        answered = [entry for entry in machines.disk.service(name).log.entries() if entry.outcome == "answered"]
+        answered = [entry for entry in logged(machines.disk.service(name)) if entry.outcome == "answered"]
         assert len(answered) >= 3
 
 
@@ -241,7 +241,7 @@ def test_a_reply_that_is_sent_twice_counts_once(machines):
 
 def test_a_coordinator_that_is_killed_resumes(machines):
     plan = machines.plan("fedrcd-x", retries=2)
-    before = {name: len(machines.disk.service(name).log.entries()) for name in NAMES}
+    before = {name: len(logged(machines.disk.service(name))) for name in NAMES}
     failures = []
 
     def first():
@@ -264,7 +264,7 @@ def test_a_coordinator_that_is_killed_resumes(machines):
     outcome = conduct(machines.coordinator, resumed, lambda _: None)
     assert same_as_one_process(machines, outcome)
     for name in NAMES:
-        fresh = machines.disk.service(name).log.entries()[before[name] :]
+        fresh = logged(machines.disk.service(name))[before[name] :]
         assert len({entry.digest for entry in fresh}) == 2
         assert sum(entry.round == 1 for entry in fresh) == 1  # nobody was asked the first question twice
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Self
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.contribution import Contribution
-from fedrcd.federation.database import WAIT_SECONDS, Database
+from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.site.log import START, Entry, chained, parsed
 from fedrcd.federation.site.marks import Mark, Marker, Marks, joined, split
@@ -75,7 +74,7 @@ class Pending:
     """Empty, "approved" or "refused"."""
 
 
-class Store:
+class Store(Closing):
     """The open store of one site; nobody else can open it meanwhile."""
 
     def __init__(
@@ -110,12 +109,6 @@ class Store:
         if settings["site"].decode() != site:
             self.close()
             raise ConfigError(f"{path} is the store of site {settings['site'].decode()!r}, not of {site!r}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the file."""
