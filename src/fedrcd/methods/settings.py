@@ -91,6 +91,7 @@ class Settings:
         """The settings that `as_dict` gave, possibly by way of JSON."""
         several: dict[str, Any] = {name: tuple(content[name]) for name in ("drop", "missing_codes")}
         several["variables"] = None if content["variables"] is None else tuple(content["variables"])
+        several["frame"] = content["frame"] and {name: tuple(one) for name, one in content["frame"].items()}
         return cls(**{**content, **several, "knowledge": _known(content["knowledge"])})
 
     def as_dict(self) -> dict[str, Any]:

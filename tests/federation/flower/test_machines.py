@@ -53,6 +53,7 @@ def test_one_round_by_the_command_line(machines):
     out = machines.folder / "by-command"
     command = [sys.executable, "-m", "fedrcd", "coordinator", "run", "--federation", str(machines.disk.file), "--json"]
     command += ["--method", "fedrcd-s", "--out", str(out), "--state", str(machines.folder / "coordinator")]
+    command += ["--trust-coordinator"]
     command += ["--bootstrap", "20", "--check", "--keep", "0.9"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
