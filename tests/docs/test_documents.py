@@ -235,3 +235,25 @@ def test_users_are_told_from_when_on_columns_count_as_collinear():
 
     text = " ".join((ROOT / "docs" / "choosing.md").read_text(encoding="utf-8").split())
     assert f"less than {SINGULAR:.0e} of its variance" in text
+
+
+def test_the_privacy_page_has_every_rule_of_disclosure():
+    from fedrcd.federation.site.disclosure import RULES
+
+    text = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+?`) \|", text.partition("\n## Rules\n")[2].partition("\n## ")[0], re.MULTILINE)
+    assert {name for row in rows for name in re.findall("`([^`]+)`", row)} == set(RULES)
+
+
+def test_nothing_tests_of_what_kind_a_question_is_as_contributing_says():
+    from tools.type_tests import collect
+
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    assert "`python -m tools.type_tests` counts such tests in the source, and the count is 0" in text
+    assert list(collect()) == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_tests_and_tools_that_documents_name_are_there(path):
+    names = re.findall(r"`((?:tests|tools)/[\w/.]+)`", path.read_text(encoding="utf-8"))
+    assert [name for name in names if not (ROOT / name).exists()] == []
