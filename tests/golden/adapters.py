@@ -20,28 +20,34 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from fedrcd.data.site_rows import read_site_rows
-from fedrcd.federation.deployed import Patience
-from fedrcd.federation.plan import Resampling, RunPlan
-from fedrcd.federation.site_log import SiteLog
 
 import fedrcd
 from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.api.stored import discover_stored, leave_one_site_out
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
+from fedrcd.data.site_file import read_site
 from fedrcd.errors import FedrcdError
+from fedrcd.federation.coordinator.gather import RetryPolicy
+from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.service import SiteSettings
+from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.settings import SiteSettings
+from fedrcd.federation.site.store import Store
+from fedrcd.federation.surroundings import Surroundings
 from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.methods.card import Coverage
+from fedrcd.methods.finding import Finding, Resampling
 from fedrcd.methods.registry import METHODS, build
+from fedrcd.methods.settings import Settings
 from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.transport import InProcess
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.living import lenient
 from tests.golden.data import cells, make_table, names_of, split_table
 
 Run = dict[str, Any]
@@ -51,9 +57,15 @@ DAY = date(2026, 3, 1)
 SECRET = bytes(range(32))
 """Of ledgers and of sites that split rows."""
 
+TRUST = True
+"""Whether sites trust their coordinator, and it knows: then all methods can be asked for."""
+
+MEMBER_RULES = lenient(rows=60)
+"""Of sites that contribute to a ledger."""
+
 ALL = tuple(METHODS)
 FEDERATED = tuple(name for name, card in METHODS.items() if not card.one_table)
-OF_PAIRS = tuple(name for name in FEDERATED if METHODS[name].coverage == "pairs")
+OF_PAIRS = tuple(name for name in FEDERATED if METHODS[name].coverage is Coverage.PAIRS)
 ERASABLE = tuple(name for name in FEDERATED if METHODS[name].erasable)
 ONE_TABLE = tuple(name for name, card in METHODS.items() if card.one_table)
 
@@ -236,6 +248,7 @@ class Disk:
             data=str(self.data(site)),
             state=str(self.state(site)),
             rules=rules,
+            trust_coordinator=TRUST,
             **settings,
         )
         own.write(path)
@@ -243,8 +256,8 @@ class Disk:
         return str(path)
 
     def keep_secret(self, site: str) -> None:
-        self.state(site).mkdir(parents=True, exist_ok=True)
-        (self.state(site) / "secret").write_bytes(SECRET)
+        """Make the store of a site, with a secret that everybody knows."""
+        Store(self.state(site), site, Surroundings(token_bytes=lambda number: SECRET[:number])).close()
 
 
 class Watched:
@@ -279,37 +292,39 @@ def by_reference(run: Run, folder: Path) -> Outcome:
 
 def plan_of(described: Run, disk: Disk, **changes: Any) -> RunPlan:
     resampling = Resampling(**described["resampling"]) if described.get("resampling") else None
-    settings: dict[str, Any] = {
+    settings = Settings.of(
+        described.get("method", "auto"),
+        arithmetic=described.get("arithmetic", "exact"),
+        knowledge=known(described),
+        **described.get("options", {}),
+    )
+    plan: dict[str, Any] = {
         "run": "golden",
         "federation": str(disk.file),
         "folder": str(disk.folder / "result"),
-        "method": described.get("method", "auto"),
-        "options": described.get("options", {}),
-        "arithmetic": described.get("arithmetic", "exact"),
+        "settings": settings,
         "by_key": False,
         "wait": 0.0,
-        "patience": Patience(deadline=240.0, retries=0, approval=described.get("approval", 60.0), pause=0.1),
-        "knowledge": known(described),
+        "retry_policy": RetryPolicy(deadline=240.0, retries=0, approval=described.get("approval", 60.0), pause=0.1),
         "resampling": resampling,
         "check": described.get("check", False),
         "allow_missing": described.get("allow_missing", False),
+        "trust_coordinator": TRUST,
     }
-    return RunPlan(**{**settings, **changes})
+    return RunPlan(**{**plan, **changes})
 
 
-def of_outcome(outcome: Any) -> Outcome:
+def of_finding(found: Finding) -> Outcome:
     """What a run over machines gave."""
-    result = of_estimate(outcome.estimate, outcome.variables)
-    result |= {"rounds": outcome.rounds, "bytes": outcome.bytes_sent, "sites": len(outcome.sites)}
-    result |= {"chosen": of_text(outcome.method, outcome.chosen), "notes": of_text(outcome.warnings)}
-    if outcome.resampled is not None:
-        drawn = outcome.resampled.replicates
+    result = of_estimate(found.estimate, found.variables)
+    result |= {"rounds": found.rounds, "bytes": found.bytes_sent, "sites": len(found.sites)}
+    result |= {"chosen": of_text(found.method, found.chosen), "notes": of_text(found.warnings)}
+    if found.resampled is not None:
+        drawn = found.resampled.replicates
         result["replicates"] = short(of_numbers(drawn.orders) + of_numbers(drawn.B) + of_numbers(drawn.cov))
-    if outcome.checked is not None:
-        sums, scale = outcome.checked.residuals, outcome.checked.scale
-        result["checks"] = of_text(
-            "" if sums is None else short(to_bytes(sums)), outcome.checked.problem, scale.verdict
-        )
+    if found.checked is not None:
+        sums, scale = found.checked.residuals, found.checked.scale
+        result["checks"] = of_text("" if sums is None else short(to_bytes(sums)), found.checked.problem, scale.verdict)
     return result
 
 
@@ -327,8 +342,8 @@ def by_grid(run: Run, folder: Path) -> Outcome:
             first = plan_of({**run, **before}, disk, run=f"before-{number}", folder=str(folder / f"before-{number}"))
             conduct(first, LocalGrid(there))
         tape = Tape()
-        outcome = conduct(plan_of(run, disk), LocalGrid(there), tape.note)
-    return of_outcome(outcome) | tape.outcome()
+        found = conduct(plan_of(run, disk), LocalGrid(there), tape.note)
+    return of_finding(found) | tape.outcome()
 
 
 # ledgers
@@ -344,13 +359,13 @@ def by_ledger(run: Run, folder: Path) -> Outcome:
         ledger = stack.enter_context(Ledger.create(folder / "ledger.db", configuration, secret=SECRET))
         for entry in disk.federation.sites if run.get("after") != "nothing" else ():
             member = stack.enter_context(
-                membership(disk.federation, entry.name, configuration, folder / f"{entry.name}.db", batch=0, rows=60)
+                membership(disk.federation, entry.name, configuration, folder / entry.name, MEMBER_RULES)
             )
-            rows = read_site_rows(disk.data(entry.name), disk.federation, entry)
-            send(member, rows, ledger, day=DAY)
+            tables = read_site(disk.data(entry.name), disk.federation, entry)
+            send(member, tables, ledger, day=DAY)
             if run.get("after") == "erasure":
                 ids = {f"r{k}" for k in range(0, 10000, 17)} & set(pd.read_parquet(disk.data(entry.name))["id"])
-                erase(member, rows, ledger, ids=ids, day=DAY, now=True)
+                erase(member, tables, ledger, ids=ids, day=DAY, now=True)
             elif run.get("after") == "leaving" and entry.name == disk.sites[-1]:
                 withdraw(member, list(entry.blocks), ledger, day=DAY)
         return of_ledger(run, ledger)
@@ -403,6 +418,7 @@ def start_site(machines: Any, name: str, port: int) -> None:
     disk.keep_secret(name)
     command = [sys.executable, "-m", "fedrcd", "site", "serve", "--name", name, "--federation", str(disk.file)]
     command += ["--data", str(disk.data(name)), "--state", str(disk.state(name)), "--deadline", "200"]
+    command += ["--trust-coordinator"] if TRUST else []
     command += ["--coordinator", f"127.0.0.1:{machines.port}", "--local-port", str(port)]
     machines.start(name, [*command, "--ca", str(machines.keys / "ca.crt"), "--key", str(machines.keys / name)])
 
@@ -413,11 +429,11 @@ def by_flower(run: Run, machines: Any, number: int) -> Outcome:
 
     disk, name = machines.disk, f"golden{number:02}"
     plan = plan_of(run, disk, run=name, folder=str(machines.folder / name), by_key=True, wait=120.0)
-    outcome = of_outcome(conduct(machines.coordinator, plan, lambda _: None))
+    outcome = of_finding(conduct(machines.coordinator, plan, lambda _: None))
     told = [
         (entry.round, place, entry.block, entry.digest, entry.answer)
         for place, site in enumerate(disk.sites)
-        for entry in SiteLog(disk.state(site) / "log.jsonl").entries()
+        for entry in log_of(disk, site)
         if entry.run.startswith(f"{name}.") and entry.outcome == "answered"
     ]
     told.sort(key=lambda one: one[:2])
@@ -425,6 +441,11 @@ def by_flower(run: Run, machines: Any, number: int) -> Outcome:
         "questions": of_text(list(dict.fromkeys(one[3] for one in told))),
         "answers": of_text([(disk.sites[one[1]], one[2], one[4][:16]) for one in told]),
     }
+
+
+def log_of(disk: Disk, site: str) -> list[Entry]:
+    with Store(disk.state(site), site) as store:
+        return store.entries()
 
 
 # all of them

@@ -17,6 +17,7 @@ EXACT = ("exact", "compact")
 ARITHMETICS = ("float", *EXACT)
 SMALL = {"p": 5, "n": 1200, "seed": 1}
 WIDE = {"p": 8, "n": 3000, "seed": 2}
+LARGE = {"p": 5, "n": 60000, "seed": 7}
 GAPS = {"p": 4, "n": 900, "seed": 3, "gaps": 0.04}
 THREE = {"kind": "horizontal", "sites": 3}
 SEVEN = {"kind": "interleaved", "sites": 7}
@@ -70,6 +71,7 @@ def in_process() -> Iterator[Run]:
     yield from settings_and_options()
     yield from knowledge_in_process()
     yield from confidence()
+    yield from large_tables()
     yield from wrong_settings()
     yield from wrong_tables()
 
@@ -196,6 +198,25 @@ def confidence() -> Iterator[Run]:
     before = {"name": "check a discovery", "do": "check a discovery"}
     yield of("fedrcd-s", "float", SMALL, THREE) | before
     yield of("fedrcd-sp", "float", SMALL, {"kind": "vertical"}) | {"name": "check vertical", "do": "check"}
+
+
+def large_tables() -> Iterator[Run]:
+    """Tables of several pieces, and of more rows than a frame for float64 sums is proposed from."""
+    spoiled = LARGE | {"spoil": "wrong points"}
+    for arithmetic in ARITHMETICS:
+        for method in ("fedrcd-s", "fedrcd-sp", "fedrcd-x", "fedishc"):
+            yield of(method, arithmetic, LARGE, THREE) | {"name": f"{method} {arithmetic} large"}
+        whole = {"name": f"fedrcd-s {arithmetic} large, one table", "data": LARGE}
+        yield whole | asked("fedrcd-s", arithmetic)
+    for arithmetic in ("float", "exact"):
+        large = of("fedrcd-sp", arithmetic, LARGE, THREE)
+        trimmed = {"data": spoiled, "settings": {"trim": 8.0}}
+        yield large | {"name": f"large {arithmetic} trimmed"} | trimmed
+        yield large | {"name": f"large {arithmetic} gaps", "data": LARGE | {"gaps": 0.04}}
+        within = {"effects": "levels", "settings": {"within": "centre"}}
+        yield large | {"name": f"large {arithmetic} within centre"} | within
+        drawn = {"do": "bootstrap", "settings": {"n_sampling": 20, "random_state": 5, "groups": 10}}
+        yield large | {"name": f"large {arithmetic} bootstrap"} | drawn
 
 
 def wrong_settings() -> Iterator[Run]:
