@@ -171,14 +171,14 @@ def confidence() -> Iterator[Capability]:
         drawn_by("fedrcd-s", groups=10),
         (Yes(), Yes(), Yes(), no_sums),
     )
-    stay = No(ROWS_STAY, says="no option 'resample'")
+    stay = No(ROWS_STAY)
     yield Capability(
         "bootstrap by rows",
         "Confidence",
         drawn_by("fedrcd-s", resample="rows"),
         (Yes(), stay, stay, No("resample='rows' needs the rows")),
     )
-    elsewhere = No(BY_BOOTSTRAP, says="weights must be one of adaptive-lasso, bic, none, or bootstrap (only discover")
+    elsewhere = No(BY_BOOTSTRAP)
     yield Capability(
         'edges selected by bootstrap, `weights="bootstrap"`',
         "Confidence",
@@ -215,7 +215,7 @@ def rows() -> Iterator[Capability]:
             f'sites that differ, `within="{within}"`',
             "Rows",
             found_by("fedrcd-s", within=within),
-            (Yes(), refused, refused, No(AS_CONTRIBUTED, says="no option 'within'")),
+            (Yes(), refused, refused, No(AS_CONTRIBUTED)),
         )
     for missing in ("expected", "available"):
         refused = No(AT_SITES.format("missing"))
@@ -228,7 +228,7 @@ def rows() -> Iterator[Capability]:
                 Yes('in `arithmetic="float"`' if float_only else ""),
                 refused,
                 refused,
-                No(AS_CONTRIBUTED, says="no option 'missing'"),
+                No(AS_CONTRIBUTED),
             ),
             {"gaps": True},
         )
@@ -238,7 +238,7 @@ def rows() -> Iterator[Capability]:
         'missing values, `missing="expected"`, exact',
         "Rows",
         found_by("fedrcd-ni", missing="expected"),
-        (inexact, refused, refused, No(AS_CONTRIBUTED, says="no option 'missing'")),
+        (inexact, refused, refused, No(AS_CONTRIBUTED)),
         {"gaps": True},
     )
     yield Capability(
@@ -258,7 +258,7 @@ def rows() -> Iterator[Capability]:
         "`trim`, set by who asks",
         "Rows",
         found_by("fedrcd-s", trim=4.0),
-        (Yes(), at_sites, at_sites, No(AS_CONTRIBUTED, says="no option 'trim'")),
+        (Yes(), at_sites, at_sites, No(AS_CONTRIBUTED)),
     )
     yield Capability(
         "rows that were erased are left out", "Rows", found_by("fedrcd-s"), (Yes(),) * 4, {"erased": ERASED}
@@ -271,23 +271,22 @@ def others() -> Iterator[Capability]:
         yield Capability(
             f'`arithmetic="{arithmetic}"`', "Arithmetic", found_by("fedrcd-s", arithmetic=arithmetic), (Yes(),) * 4
         )
-    masks, noise = No(MASKS, says="no option 'masks'"), No(NOISE, says="no option 'epsilon'")
+    masks, noise = No(MASKS), No(NOISE)
     yield Capability("masks", "Privacy", found_by("fedrcd-s", masks=True), (masks,) * 4)
     yield Capability("noise, `epsilon`", "Privacy", found_by("fedrcd-s", epsilon=1.0), (noise,) * 4)
     yield Capability("report, drawings and files", "Results", reported_by("fedrcd-ni"), (Yes(),) * 4)
-    not_asked = No("a ledger gives no order of standardised variables yet", says="no option 'check_scale'")
     yield Capability(
         "order of standardised variables, one round",
         "Results",
         standardised_by("fedrcd-ni"),
-        (Yes(), Yes(), Yes(), not_asked),
+        (Yes(),) * 4,
     )
     again = Open("it would ask the sites all rounds again; the result stands without it")
     yield Capability(
         "order of standardised variables, several rounds",
         "Results",
         standardised_by("fedrcd-x"),
-        (Yes(), again, again, not_asked),
+        (Yes(), again, again, No("needs a new run over them")),
         {"trust": True},
     )
 

@@ -17,6 +17,7 @@ from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.given import as_knowledge
 from fedrcd.api.grouping import require_seed
 from fedrcd.data.federation import Federation, read_federation
+from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
@@ -107,6 +108,8 @@ class Machines:
         **settings: Any,
     ) -> Bootstrap:
         """A discovery, and replicates of it from sums of secret groups of rows, all in one round."""
+        if settings.pop("resample", "groups") != "groups":
+            raise ConfigError("rows do not leave the sites, so they cannot be drawn; take resample='groups'")
         seed = int(require_seed(random_state).entropy)  # type: ignore[arg-type]
         plan = self.plan(settings_of(method, settings), out=out, waiting=waiting, check_scale=check_scale)
         return self.bootstrap_of(self.run(self.resampled(plan, n_sampling, groups, seed, announce), progress))
@@ -139,6 +142,7 @@ class Machines:
         from fedrcd.federation.flower.coordinator import new_run
 
         waiting = waiting or Waiting()
+        settings.require_selection_here()
         settings.check_options()
         require_coverage(self.federation, settings.method, trust_coordinator=waiting.trust_coordinator)
         if not waiting.trust_coordinator:

@@ -18,9 +18,9 @@ from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.graphs.knowledge import Knowledge
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.card import Card
-from fedrcd.methods.registry import METHODS, find, require_options
+from fedrcd.methods.registry import METHODS, find
 from fedrcd.methods.run import Run
-from fedrcd.methods.settings import Settings
+from fedrcd.methods.settings import OF_TABLES, Settings
 from fedrcd.protocol.questions import TENSOR
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC, Grid
@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 
 
 def discover_stored(
-    ledger: Ledger, method: str = AUTO, *, knowledge: KnowledgeLike | None = None, **options: Any
+    ledger: Ledger,
+    method: str = AUTO,
+    *,
+    knowledge: KnowledgeLike | None = None,
+    check_scale: bool = False,
+    **options: Any,
 ) -> Discovery:
     """Causal order and effects from the present state of a ledger; the ledger lists the result.
 
@@ -40,7 +45,7 @@ def discover_stored(
         Open.
     method : str
         A method of one round, or "auto".
-    knowledge, **options
+    knowledge, check_scale, **options
         As of `fedrcd.discover`.
 
     Raises
@@ -50,7 +55,7 @@ def discover_stored(
     """
     settings = _settings(ledger, method, knowledge, options)
     run = _run(ledger, settings)
-    found = discovery_of(run.find(), _background(ledger, run), warn=2)
+    found = discovery_of(run.find(standardised=check_scale), _background(ledger, run), warn=2)
     known = settings.knowledge
     asked = {**found.options, "knowledge": asdict(known)} if known else found.options
     ledger.record_result(run.card.name, asked, found.to_json())
@@ -95,8 +100,13 @@ def leave_one_site_out(
 
 def _settings(ledger: Ledger, method: str, knowledge: KnowledgeLike | None, options: dict[str, Any]) -> Settings:
     """Settings of a run on a ledger, whose sums fix how they were taken."""
-    require_options(method, options)
     settings = Settings.of(method, **options)
+    for name in settings.changed(("variables", *OF_TABLES)):
+        raise ConfigError(
+            f"{name}: how rows are read was settled when the sites contributed; the ledger holds sums, no rows"
+        )
+    settings.require_selection_here()
+    settings.check_options()
     known = None if knowledge is None else as_knowledge(knowledge, ledger.configuration.variables)
     arithmetic: Any = _arithmetic_of(ledger.configuration.grid)
     return replace(settings, knowledge=known, arithmetic=arithmetic)
