@@ -30,8 +30,10 @@ NO_VARIANCE = 1e-9
 def honest_pair_map(case: Case) -> None:
     """Refuse residuals that are not those of least squares in the moments that came with them."""
     question: Any = case.question
-    if question.residuals is None:
+    if question.residuals is None and question.basis is None:
         return
+    if question.residuals is None:
+        raise Refused(Refusal.MAP, "the question says where residuals come from and asks for none")
     basis = _basis(question.basis, case)
     R, _ = residual_map(basis.moments.cov, basis.sources)
     _require_close(question.residuals, R)
