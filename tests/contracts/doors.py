@@ -217,7 +217,7 @@ class Place:
         """Ask a serving site; only what depends on moments is asked of one that trusts."""
         trust = options.pop("trust", sums == "checks")
         reply = self.respond(self.question(sums, arithmetic, frame), trust=trust, **options)
-        left = {sums: digest_of(one) for _, one in reply.blocks if one is not None}
+        left = {} if reply.refusal else {sums: digest_of(reply.blocks[0][1])}
         return Seen(reply.refusal is not None, left, str(reply.refusal))
 
     # contributing and erasing
@@ -252,9 +252,10 @@ class Place:
         left = {} if made is None else {family_name(one): digest_of(each) for one, each in made.sums.items()}
         return Seen(done.problem is not None, left, str(done.problem or done.said))
 
-    def contribute(self, sums: str, *more: object, to: str = "file", **options: Any) -> Seen:
-        """`fedrcd contribute`, though little or nothing changed."""
-        return self._sent("contribute", sums, "--again", "--now", *more, to=to, **options)
+    def contribute(self, sums: str, *more: object, to: str = "file", patient: bool = False, **options: Any) -> Seen:
+        """`fedrcd contribute`, though nothing changed, or, unless one is patient, little."""
+        more += () if patient else ("--now",)
+        return self._sent("contribute", sums, "--again", *more, to=to, **options)
 
     def erase(self, sums: str, *more: object, to: str = "file", **options: Any) -> Seen:
         """`fedrcd erase`."""
