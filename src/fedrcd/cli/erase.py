@@ -104,9 +104,7 @@ def erase(
             matching = _matching(table, member, where) if where else None
             deliveries = _erase_rows(member, tables, book, out, ids=ids, matching=matching, now=now)
             receipts = [one.receipt for one in deliveries if one.receipt]
-            numbers = [
-                one.entry.number for one in receipts if one.entry.kind == ERASED
-            ]  # not where the site only joins
+            numbers = [one.entry.number for one in receipts if one.entry.kind == ERASED]  # others have no certificate
             report["blocks"] = [delivery_record(one) for one in deliveries]
         report |= _finish(book, numbers, targets, derive=derive)
         report["answers_deleted"] = _forget_answers(site, ledger, runs)
