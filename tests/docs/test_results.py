@@ -42,7 +42,8 @@ def test_the_papers_default_setting_has_ten_seeds():
 @pytest.mark.parametrize("name", ["noise", "stratification"])
 def test_measuring_again_gives_the_same_numbers(name):
     frame = pd.read_parquet(DOCS / "results" / f"{name}.parquet").set_index("cell")
-    quick = {"fedrcd-x", "fedrcd-ni", "fedhc", "fedrcd-def", "fedishc", "fedrcd-s"}
+    # Not fedishc: it multiplies rounding from step to step, so that its float64 orders are those of one machine.
+    quick = {"fedrcd-x", "fedrcd-ni", "fedhc", "fedrcd-def", "fedrcd-s"}
     cells = [cell for cell in EXPERIMENTS[name].cells(Scale(seeds=10)) if cell.settings.get("method") in quick]
     for cell in cells[7 :: len(cells) // 8]:
         kept = frame.loc[cell.key]
