@@ -216,7 +216,6 @@ def test_a_run_that_cannot_work_is_refused_before_it_starts(disk):
 
 def test_status_and_dry_run_of_a_coordinator_that_stopped(disk):
     from fedrcd.federation.coordinator.run_folder import Status
-
     from fedrcd.federation.flower.coordinator import Coordinator
 
     Coordinator(state=str(disk.folder / "c"), host="127.0.0.1", port=9443, insecure=True, nodes={A: 5}).write()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
+from fedrcd.errors import DataError
 from fedrcd.federation.messages import pack_request, unpack_reply
 from fedrcd.federation.refusals import WORDS, Refusal
 from fedrcd.federation.site.disclosure import spent_numbers
@@ -692,14 +693,9 @@ def test_a_store_is_no_other_sites(contributed, tmp_path):
     assert not (tmp_path / "renamed.parcel").exists()
 
 
-# what is still open
+# what was open once
 
 
-def open_defect(reason):
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
-@open_defect("a block that was taken out is served on")
 def test_a_block_that_was_taken_out_is_out_at_every_door(contributed, tmp_path):
     place = contributed.copied(tmp_path)
     assert place.erase("pairs", "--all", to="ledger").refused is False
@@ -707,14 +703,12 @@ def test_a_block_that_was_taken_out_is_out_at_every_door(contributed, tmp_path):
     assert place.serve("pairs").refused
 
 
-@open_defect("too few rows are refused before the door, and leave no trace")
 @pytest.mark.parametrize(("case", "door"), sorted(UNLOGGED))
 def test_too_few_rows_are_refused_with_their_code_where_sums_are_sent(prepared, tmp_path, case, door):
     _, before, after = walked(prepared, tmp_path, case, door)
     assert after[len(before) :][-1].outcome == refusal_of(case, door)
 
 
-@open_defect("rows that are in no sum count for the batch")
 @pytest.mark.parametrize("value", [np.nan, 1e3])
 def test_rows_that_are_not_summed_hide_nobody(tmp_path, value):
     place = Place.of(tmp_path, table_of(3, N))
@@ -724,24 +718,22 @@ def test_rows_that_are_not_summed_hide_nobody(tmp_path, value):
     assert place.erase("pairs", "--ids", place.listed("r5"), trim=8.0).left == {}
 
 
-@open_defect("only contributions are looked back at, not what was served")
 def test_a_row_waits_where_its_sums_were_served_before(tmp_path):
     place = Place.of(tmp_path, table_of(3, N))
     assert not place.serve("pairs").refused
     assert place.erase("pairs", "--ids", place.listed("r5")).left == {}
 
 
-@open_defect("rows are known by the text of their identifiers, and nobody wonders where erased ones are")
 def test_erased_rows_stay_out_when_identifiers_are_written_otherwise(tmp_path):
     table = table_of(3, N).assign(id=range(N))
     place = Place.of(tmp_path, table)
     place.contribute("pairs")
     place.erase("pairs", "--ids", place.listed("5"), "--now")
     place.put(table.assign(id=table["id"].astype(float)))
-    assert place.serve("pairs").refused or place.answered()[-1].rows == N - 1
+    with pytest.raises(DataError, match="of which 1 are erased"):
+        place.serve("pairs")
 
 
-@open_defect("an approval is for a question, whatever rows it is about")
 def test_a_person_approves_what_leaves_now_and_not_of_other_rows(tmp_path):
     place = Place.of(tmp_path, table_of(3, N))
     service = SiteService(replace(place.settings(), approve=True))
@@ -755,7 +747,6 @@ def test_a_person_approves_what_leaves_now_and_not_of_other_rows(tmp_path):
     assert unpack_reply(service.respond(packet)).refusal is Refusal.WAITING
 
 
-@open_defect("a question that cannot be put into words is not logged")
 def test_a_question_that_cannot_be_told_is_logged(contributed, tmp_path):
     place = contributed.copied(tmp_path)
     before = place.log()
@@ -763,7 +754,6 @@ def test_a_question_that_cannot_be_told_is_logged(contributed, tmp_path):
     assert len(place.log()) == len(before) + 1
 
 
-@open_defect("a share of the tensor is taken for all of it")
 def test_only_what_follows_from_ones_own_share_is_free(tmp_path):
     """Asked together with the site before it, a site tells what only it knows; alone it tells all that it has."""
     table = table_of(6, 106)

@@ -110,7 +110,7 @@ def test_everything_is_there_afterwards(tmp_path):
         assert store.entries() == ENTRIES
         assert store.lines() == before
         assert store.held() == HELD
-        assert (store.decision("aa"), store.decision("bb")) == ("approved", "")
+        assert ({one.digest: one.decision for one in store.held()}["aa"], store.decision("bb")) == ("approved", "")
         assert (store.secret, store.marker.key) == (SECRET, KEY)
         assert [(one.version, one.purpose, one.rows, one.commitment) for one in store.sent()] == [
             (1, "rows", 8, "c1"),

@@ -400,7 +400,9 @@ def test_rows_that_were_erased_take_no_part_in_runs_whatever_the_table_says(disk
     identified(disk, rows[60:], 60)  # gone from the table too: the federation file need not say so
     again = disk.service("hospital-a").reply(request(disk))
     assert (again.version, to_bytes(again.blocks[0][1])) == (reply.version, to_bytes(reference))
-    identified(disk, rows[50:], 50)
+    identified(disk, rows[50:], 50)  # some are still there, some not
+    assert disk.service("hospital-a").reply(request(disk)).version == reply.version
+    identified(disk, rows[61:], 61)  # one more is missing than was erased
     assert disk.service("hospital-a").reply(request(disk)).refusal is Refusal.DATA
 
 

@@ -121,6 +121,7 @@ def opening(
     from fedrcd.data.site_file import read_site
     from fedrcd.federation.ledger.configuration import configure
     from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.federation.site.settings import SiteSettings
 
     if (ledger is None) == (out is None):
         raise ConfigError("say where it goes: either --ledger or --out")
@@ -136,7 +137,8 @@ def opening(
             if own.digest != book.configuration.digest:
                 raise ConfigError(f"{federation} has other variables or another frame than the ledger {ledger}")
         folder = state or Path("fedrcd-state") / site
-        member = stack.enter_context(membership(described, site, own, folder, rules, trim=trim))
+        strictest = rules.strictest(SiteSettings.rules_in(folder))
+        member = stack.enter_context(membership(described, site, own, folder, strictest, trim=trim))
         yield member, tables, book
 
 

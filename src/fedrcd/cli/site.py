@@ -291,6 +291,7 @@ def _settings(name: str, federation: Path, data: Path, state: Path | None, **mor
     from fedrcd.federation.site.settings import SiteSettings
 
     folder = state or Path("fedrcd-state") / name
+    more.setdefault("rules", SiteSettings.rules_in(folder))
     return SiteSettings(
         name=name,
         federation=str(federation.resolve()),

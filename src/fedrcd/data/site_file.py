@@ -72,13 +72,15 @@ def site_tables(arrow: pa.Table, federation: Federation, site: SiteEntry, source
 
 
 def require_declared(tables: Sequence[Table], federation: Federation, gone: Mapping[str, int] | None = None) -> None:
-    """Raise unless every block has as many rows as the federation file says; `gone` were erased, by block."""
+    """Raise unless every block has as many rows as the federation file says, less those that are `gone`, by block."""
     declared = {block.label: block.rows for block in federation.blocks}
     for table in tables:
         rows, erased = table.count or 0, (gone or {}).get(table.block, 0)
-        if rows not in (declared[table.block], declared[table.block] - erased):
+        if rows != declared[table.block] - erased:
+            less = f", of which {erased} are erased" if erased else ""
             raise DataError(
-                f"{table.source} has {rows} rows of block {table.block!r}; the federation says {declared[table.block]}"
+                f"{table.source} has {rows} rows of block {table.block!r}; the federation says "
+                f"{declared[table.block]}{less}"
             )
 
 

@@ -33,6 +33,7 @@ class Refusal(StrEnum):
     SECRET = "secret"
     TRIM = "trim"
     TRUST = "trust"
+    WITHDRAWN = "withdrawn"
     APPROVAL = "approval"
     WAITING = "waiting"
     DATA = "data"
@@ -66,6 +67,7 @@ WORDS = {
     "serve with the one of before, which `site log` there tells; only rows of a new block may have another",
     Refusal.TRUST: "it answers several rounds, and questions about moments that the coordinator chose, only where it "
     "was started with --trust-coordinator; take a method of one round, in a declared frame",
+    Refusal.WITHDRAWN: "it has taken this block of rows out; see `fedrcd contribute --rejoin`",
     Refusal.APPROVAL: "a person there refused to release the answer",
     Refusal.WAITING: "a person there has to approve the answer first",
     Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import comb
 
 import numpy as np
@@ -49,6 +49,15 @@ class Rules:
             stricter = given <= least if one.name in STRICTER_BELOW else given >= least
             if not stricter and one.name not in FREE:
                 raise ConfigError(f"the rule {one.name!r} may only be made stricter than {least}, got {given}")
+
+    def strictest(self, other: Rules) -> Rules:
+        """The stricter number of each rule; the days of this."""
+        numbers = {
+            one.name: (min if one.name in STRICTER_BELOW else max)(getattr(self, one.name), getattr(other, one.name))
+            for one in fields(self)
+            if one.name not in FREE
+        }
+        return replace(self, **numbers)
 
     def needed_rows(self, p: int) -> int:
         """Complete rows that a block of p columns needs to be summed at all."""

@@ -18,9 +18,10 @@ class Case:
     """Everything that the rules look at.
 
     `rows` are the complete rows of `block`; `frame` is the declared one, if it is declared; `history` is what the site
-    logged about this federation. `version` tags the rows as they are; `split` gives the rows of each of some number of
-    groups, and `split_tag` tells one way to split from another. `trim` is empty, or tells how rows far out were left
-    out. `trusted` says whether the site trusts its coordinator with what it asks.
+    logged about this federation. `version` tags the rows as they are, `share` what of them this site answers for;
+    `split` gives the rows of each of some number of groups, and `split_tag` tells one way to split from another. `trim`
+    is empty, or tells how rows far out were left out. `trusted` says whether the site trusts its coordinator with what
+    it asks.
     """
 
     question: Question[Any]
@@ -32,6 +33,7 @@ class Case:
     rules: Rules
     block: str = ""
     version: str = ""
+    share: str = ""
     split: Callable[[int], Sequence[Rows]] | None = None
     split_tag: str = ""
     trim: str = ""

@@ -44,6 +44,8 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Finding]:
     findings = [Finding("fine", f"{columns} as the federation says")]
     for table in tables:
         before, block = count_rows(door.unstruck(table).select(is_complete)), door.present(table)
+        if door.store.is_withdrawn(table.block):
+            findings.append(Finding("refusal", f"block {table.block!r} was taken out; `fedrcd contribute --rejoin`"))
         findings += _on_trim(block, before, door.trim)
         tag = trim_tag(block.columns, federation, door.trim)
         findings += _on_earlier_trims(block, tag, history)

@@ -61,7 +61,12 @@ def contribute(
 
     questions = configuration.questions()
     occasion = Occasion(
-        f"contribution {version}", 1, configuration.digest, empty.layout(configuration.variables), "ledger"
+        run=f"contribution {version}",
+        round=1,
+        digest=configuration.digest,
+        layout=empty.layout(configuration.variables),
+        federation="ledger",
+        rejoins=True,  # whoever renews a block has said so
     )
     door.release([questions[family] for family in configuration.families], [table], occasion, finish)
     return made[0]

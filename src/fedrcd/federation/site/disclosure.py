@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site.case import Case
@@ -46,7 +45,6 @@ from fedrcd.federation.site.cells import small_cells
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
 from fedrcd.protocol.groups import LEAST_GROUPS
-from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
@@ -89,7 +87,7 @@ def spent_numbers(history: Sequence[Entry], block: str) -> int:
 def is_implied(case: Case) -> bool:
     """Whether an answer follows from sums that left before, of the same rows in the same frame, on the same grid."""
     question = case.question
-    implying = {on_grid(family, question) for family in question.implied_by()}
+    implying = {_on_grid(family, case) for family in question.implied_by()}
     frame = digest_of(question.frame)
     return any(
         entry.family in implying and entry.version == case.version and entry.frame == frame
@@ -97,14 +95,15 @@ def is_implied(case: Case) -> bool:
     )
 
 
-def family_of(question: Question[Any]) -> str:
-    """The family of sums that a question asks for, with their grid; empty if no ledger stores such."""
-    return on_grid(question.family, question) if question.family else ""
+def family_of(case: Case) -> str:
+    """The family of sums that a question asks for, with their grid and share; empty if no ledger stores such."""
+    return _on_grid(case.question.family, case) if case.question.family else ""
 
 
-def on_grid(family: str, question: Question[Any]) -> str:
-    """A family of sums on the grid of a question."""
-    return f"{family} {question.grid.bits if question.grid else 'float'}"
+def _on_grid(family: str, case: Case) -> str:
+    """A family of sums on the grid of a question, of the share of a site."""
+    grid = case.question.grid
+    return f"{family} {grid.bits if grid else 'float'} {case.share}".rstrip()
 
 
 def coordinator_is_trusted(case: Case) -> None:

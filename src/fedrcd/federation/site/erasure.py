@@ -18,8 +18,9 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.contribution import Contribution, Purpose, read_contribution
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.refusals import Refused
+from fedrcd.federation.refusals import Refusal, Refused
 from fedrcd.federation.site.contributing import contribute
+from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.marks import Mark, Marks
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.store import Store
@@ -149,7 +150,11 @@ def renew(
     kept, marks = _without_struck(member, table)
     last = member.store.present(block)
     if last is None:
-        return _made(member, Selection(kept, marks, frozenset(marks.ids), 0), today)
+        if not (member.store.pending(block) and _was_answered(member, block)):
+            return _made(member, Selection(kept, marks, frozenset(marks.ids), 0), today)
+        served = member.door.present(member.door.unstruck(table))
+        last = member.store.marker.of_rows(block, served)  # a run has their sums, as if they had been contributed
+    _require_known(member, block, last, marks)
     chosen = _selected(member, kept, marks, last)
     if chosen.distance == 0 and not (again or returns):
         member.store.settle(block)
@@ -186,16 +191,29 @@ def _selected(
 
 
 def _without_struck(member: Member, table: Table) -> tuple[Table, Marks]:
-    """The rows that are to take part from now on, and their marks."""
+    """The rows that are to take part from now on, and the marks of those that are summed: others hide nobody."""
     struck = frozenset(member.store.struck(table.block))
     kept = member.door.unstruck(table, struck)
-    return kept, member.store.marker.of_rows(table.block, kept)
+    try:
+        summed = member.door.present(kept)
+    except DataError:  # none of them; the door says so, and logs it
+        return kept, Marks((), ())
+    return kept, member.store.marker.of_rows(table.block, summed)
 
 
-def _without(left_out: Collection[Mark], rows: Table, marks: Marks) -> tuple[Table, Marks]:
+def _without(member: Member, left_out: Collection[Mark], rows: Table, marks: Marks) -> tuple[Table, Marks]:
     """Rows and marks without those whose identifiers are left out."""
     stays = np.array([mark not in left_out for mark in marks.ids], dtype=bool)
-    return rows.keep(stays), marks.keep(stays)
+    return member.door.unstruck(rows, frozenset(left_out)), marks.keep(stays)
+
+
+def _require_known(member: Member, block: str, last: Marks, marks: Marks) -> None:
+    """Raise if no row of the last contribution is here by its identifier: erased ones would come back unnoticed."""
+    if member.store.gone(block) and last.ids and marks.ids and not set(last.ids) & set(marks.ids):
+        raise DataError(
+            f"none of the rows that site {member.site!r} summed before is in block {block!r} by its identifier; are "
+            "identifiers written otherwise than before? Erased rows could not be told"
+        )
 
 
 def _distance(last: Marks, new: Marks, toggled: list[frozenset[Mark]]) -> int:
@@ -228,8 +246,13 @@ def _hidden_among_others(member: Member, chosen: Selection, last: Marks) -> Sele
         )
     token = member.store.surroundings.token_bytes
     withheld = frozenset(sorted(always, key=lambda _: token(16))[:number])
-    rows, marks = _without(withheld, chosen.rows, chosen.marks)
+    rows, marks = _without(member, withheld, chosen.rows, chosen.marks)
     return _selected(member, rows, marks, last, withheld)
+
+
+def _was_answered(member: Member, block: str) -> bool:
+    """Whether sums of a block ever left in a run."""
+    return any(entry.outcome == ANSWERED and entry.block == block for entry in member.store.entries())
 
 
 def _undelivered(member: Member, block: str) -> Renewal:
@@ -241,7 +264,6 @@ def _undelivered(member: Member, block: str) -> Renewal:
 def _made(member: Member, chosen: Selection, today: date) -> Renewal:
     """Have the door sum the rows; the contribution is recorded with the log of what left."""
     block, store = chosen.rows.block, member.store
-    _require_enough(member, chosen.rows)
     try:
         contribution = contribute(
             replace(member.door, approve=False),  # whoever gave the command approves
@@ -252,6 +274,8 @@ def _made(member: Member, chosen: Selection, today: date) -> Renewal:
             record=lambda made: store.record(made, chosen.marks, chosen.toggled, chosen.withheld, today),
         )
     except Refused as refused:
+        if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS}:
+            _require_enough(member, chosen.rows)
         if not store.pending(block):
             raise
         advice = (

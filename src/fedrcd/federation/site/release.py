@@ -53,6 +53,8 @@ class Occasion(NamedTuple):
     digest: str
     layout: Layout | None
     federation: str = ""
+    rejoins: bool = False
+    """Whether a block that was taken out comes back with it."""
 
 
 class Released(NamedTuple):
@@ -128,18 +130,7 @@ class Door:
 
     def unstruck(self, table: Table, also: frozenset[Mark] = frozenset()) -> Table:
         """The rows of a block whose erasure was not carried out, nor is by these marks."""
-        gone = self.store.gone(table.block) | also
-        if not gone:
-            return table
-        if not table.identified:
-            raise DataError(
-                f"rows of block {table.block!r} were erased by their identifiers, and the table has none now"
-            )
-
-        def stays(chunk: Chunk) -> BoolMatrix:
-            return np.array([mark not in gone for mark in self.store.marker.of_ids(table.block, chunk)], dtype=bool)
-
-        return table.select(stays)
+        return unstruck(table, self.store, also)
 
     def note(self, questions: Sequence[Question[Any]], occasion: Occasion, problem: BaseException) -> None:
         """Log a refusal or a failure; a log that cannot be written must not turn into an answer, nor its text into one.
@@ -178,6 +169,8 @@ class Door:
         self, question: Question[Any], table: Table, occasion: Occasion, version: str, history: Sequence[Entry]
     ) -> tuple[Any, Entry | None]:
         """The sums of one block, and what to log of them; nothing where it has nothing to say."""
+        if self.store.is_withdrawn(table.block) and not occasion.rejoins:
+            raise Refused(Refusal.WITHDRAWN)
         site = LocalSite(self.site, table, table.block)
         if self.threads is not None:
             site = replace(site, threads=self.threads)
@@ -198,7 +191,8 @@ class Door:
             history=history,
             rules=self.rules,
             block=table.block,
-            version=version,
+            version=self._version([table]),
+            share=_share_tag(layout, table),
             split=site.split,
             split_tag=split_tag,
             trim=trim_tag(table.columns, self.federation, self.trim),
@@ -216,7 +210,8 @@ class Door:
         self, questions: Sequence[Question[Any]], occasion: Occasion, entries: Sequence[Entry]
     ) -> None:
         """Raise unless a person approved this question; hold it if nobody was asked yet."""
-        decision = self.store.decision(occasion.digest)
+        version = " ".join(entry.version for entry in entries)
+        decision = self.store.decision(occasion.digest, version)
         if decision == "approved":
             return
         if decision == "refused":
@@ -232,6 +227,7 @@ class Door:
                     question="; ".join(question.describe() for question in questions),
                     numbers=numbers,
                     numbers_per_row=numbers / max(rows, 1),
+                    version=version,
                 )
             )
         raise Refused(Refusal.WAITING)
@@ -264,10 +260,45 @@ class Door:
             round=occasion.round,
             federation=occasion.federation,
             digest=occasion.digest,
-            question=question.describe(),
+            question=_described(question),
             outcome=outcome,
             **more,
         )
+
+
+def _described(question: Question[Any]) -> str:
+    """A question in words; one whose parts make no sense must be logged all the same."""
+    try:
+        return question.describe()
+    except (TypeError, ValueError, IndexError):
+        return f"a {type(question).__name__} that makes no sense"
+
+
+def _share_tag(layout: Layout | None, table: Table) -> str:
+    """Tells what of a block a site answers for: nothing where that is all it holds, else who answers before it."""
+    if layout is None:
+        return ""
+    before = []
+    for holding in layout.holdings:
+        if (holding.site, holding.block) == (table.site, table.block):
+            break
+        if holding.block == table.block:
+            before.append(sorted(holding.columns))
+    return hashlib.sha256(repr(before).encode()).hexdigest()[:16] if before else ""
+
+
+def unstruck(table: Table, store: Store, also: frozenset[Mark] = frozenset()) -> Table:
+    """The rows of a block whose erasure was not carried out, nor is by these marks."""
+    gone = store.gone(table.block) | also
+    if not gone:
+        return table
+    if not table.identified:
+        raise DataError(f"rows of block {table.block!r} were erased by their identifiers, and the table has none now")
+
+    def stays(chunk: Chunk) -> BoolMatrix:
+        return np.array([mark not in gone for mark in store.marker.of_ids(table.block, chunk)], dtype=bool)
+
+    return table.select(stays)
 
 
 def code_of(problem: BaseException) -> Refusal:
@@ -294,7 +325,7 @@ def _kept(case: Case, sums: Any, answer: str) -> dict[str, Any]:
         "groups": question.groups,
         "split": case.split_tag,
         "trim": case.trim,
-        "family": family_of(question),
+        "family": family_of(case),
         "implied": is_implied(case) or None,
         "answer": answer,
     }

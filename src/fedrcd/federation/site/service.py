@@ -14,7 +14,7 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.messages import Reply, Request, pack_reply, read_agreement, unpack_request
 from fedrcd.federation.refusals import Refusal, Refused
-from fedrcd.federation.site.release import Door, Occasion, code_of
+from fedrcd.federation.site.release import Door, Occasion, code_of, unstruck
 from fedrcd.federation.site.secret import read_secret
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store
@@ -104,6 +104,9 @@ def declared_tables(
 ) -> list[Table]:
     """As `read_tables`; without a store nothing was ever erased."""
     tables = read_site(data, federation, federation.site(site))
-    gone = {table.block: len(store.gone(table.block)) for table in tables} if store else {}
-    require_declared(tables, federation, gone)
-    return tables
+    if store is None:
+        require_declared(tables, federation)
+        return tables
+    remaining = [unstruck(table, store) for table in tables]
+    require_declared(remaining, federation, {table.block: len(store.gone(table.block)) for table in tables})
+    return remaining

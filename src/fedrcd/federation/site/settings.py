@@ -11,6 +11,9 @@ from pathlib import Path
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.rules import Rules
 
+SETTINGS = "site.json"
+"""Their file in the folder of a site."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSettings:
@@ -65,6 +68,12 @@ class SiteSettings:
                 file.write(json.dumps(asdict(self), indent=1) + "\n")
         except OSError as problem:
             raise FileError(f"cannot write {path}: {problem.strerror}") from None
+
+    @classmethod
+    def rules_in(cls, folder: Path) -> Rules:
+        """The rules that a site was last served with; the default ones before that."""
+        path = folder / SETTINGS
+        return cls.read(path).rules if path.exists() else Rules()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SiteSettings:

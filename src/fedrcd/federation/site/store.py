@@ -70,6 +70,8 @@ class Pending:
     question: str
     numbers: int
     numbers_per_row: float
+    version: str = ""
+    """Of the rows that it would be about."""
     decision: str = ""
     """Empty, "approved" or "refused"."""
 
@@ -145,9 +147,10 @@ class Store(Closing):
 
     # answers that wait for a person
 
-    def decision(self, digest: str) -> str | None:
-        """What was decided on a question; None for one that was never held."""
-        return next((one.decision for one in self.held() if one.digest == digest), None)
+    def decision(self, digest: str, version: str) -> str | None:
+        """What was decided on a question about these rows; None for one that was never held."""
+        known = (digest, version)
+        return next((one.decision for one in self.held() if (one.digest, one.version) == known), None)
 
     def hold(self, pending: Pending) -> None:
         """Keep a question until a person decides."""
