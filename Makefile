@@ -70,7 +70,7 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 	@echo "open demo/report.html in a browser"
 
 demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
-	@.venv/bin/python -m fedrcd.experiments.demo_federation
+	@.venv/bin/python -m experiments.demo_federation
 
 test: ## set up, check and test everything (what CI runs)
 	@$(MAKE) --no-print-directory --jobs 3 setup setup-reference $(NEWEST:%=.venv-%/ready)
@@ -130,27 +130,27 @@ bench: setup setup-reference ## speed, as ratios within one run; writes docs/spe
 	@.venv/bin/python -m benchmarks.document build/speed.jsonl
 
 bench-accuracy: setup-reference ## accuracy of all methods beside lingam; writes docs/accuracy.md
-	@.venv-reference/bin/python -m fedrcd.experiments.accuracy
-	@.venv-reference/bin/python -m fedrcd.experiments.headline
+	@.venv-reference/bin/python -m experiments.pages.accuracy
+	@.venv-reference/bin/python -m experiments.pages.headline
 
 bench-trust: setup-reference ## calibration, coverage, power and speed of confidence and checks; writes docs/trust.md
-	@.venv-reference/bin/python -m fedrcd.experiments.trust
+	@.venv-reference/bin/python -m experiments.trust
 
 # In the reference environment, so that the packages people would take instead have their rows too.
 reproduce: setup-reference ## every table and figure of the paper, small grid; results/quick/results.md
-	@.venv-reference/bin/fedrcd experiment run all
-	@.venv-reference/bin/fedrcd experiment report
+	@.venv-reference/bin/python -m experiments run all
+	@.venv-reference/bin/python -m experiments report
 
 reproduce-full: setup-reference ## the same on the paper's grid with 10 seeds; takes hours; results/full/results.md
-	@.venv-reference/bin/fedrcd experiment run all --full
-	@.venv-reference/bin/fedrcd experiment report --full
+	@.venv-reference/bin/python -m experiments run all --full
+	@.venv-reference/bin/python -m experiments report --full
 
 # Ten seeds for every figure and table of the paper but its times; our own questions as `make reproduce` does.
 results-page: setup-reference ## write docs/results.md and docs/figures
-	@.venv-reference/bin/fedrcd experiment run stratification noise per-noise ablation coefficient --seeds 10 --results docs/results
-	@.venv-reference/bin/fedrcd experiment run invariance scalability bnlearn --full --results docs/results
-	@.venv-reference/bin/fedrcd experiment run complexity sample-size when-scale-suffices site-effects --results docs/results
-	@.venv-reference/bin/fedrcd experiment report --results docs/results --out docs/results.md
+	@.venv-reference/bin/python -m experiments run stratification noise per-noise ablation coefficient --seeds 10 --results docs/results
+	@.venv-reference/bin/python -m experiments run invariance scalability bnlearn --full --results docs/results
+	@.venv-reference/bin/python -m experiments run complexity sample-size when-scale-suffices site-effects --results docs/results
+	@.venv-reference/bin/python -m experiments report --results docs/results --out docs/results.md
 
 lock: ## renew the pinned dependencies; needs uv
 	@for extra in test dev reference flower; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.measure import Row, seconds
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, write_federation
 from fedrcd.data.propose import draft_frame
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
 from fedrcd.data.table import Table
 
 ROWS, P = 20_000, 20

@@ -8,7 +8,7 @@ import numpy as np
 
 import fedrcd
 from benchmarks.measure import Row, seconds
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
 
 
 def run() -> Iterator[Row]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.typing import BoolMatrix
 
 

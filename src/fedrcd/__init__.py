@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedrcd.api.machines import connect as connect
     from fedrcd.api.tables import in_process as in_process
     from fedrcd.data.table import Table as Table
-    from fedrcd.graphs.knowledge import Knowledge as Knowledge
+    from fedrcd.graphs.knowledge.statements import Knowledge as Knowledge
     from fedrcd.lingam.utils import make_dot as make_dot
     from fedrcd.lingam.utils import make_prior_knowledge as make_prior_knowledge
     from fedrcd.methods.settings import Settings as Settings
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Bootstrap": "fedrcd.api.bootstrap_result",
     "Checks": "fedrcd.api.checks",
-    "Knowledge": "fedrcd.graphs.knowledge",
+    "Knowledge": "fedrcd.graphs.knowledge.statements",
     "bootstrap": "fedrcd.api.bootstrap",
     "check": "fedrcd.api.checks",
     "Comparison": "fedrcd.api.comparison",

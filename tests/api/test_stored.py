@@ -11,7 +11,7 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, OutlierWarning, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import in_process

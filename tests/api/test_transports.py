@@ -8,8 +8,8 @@ import pytest
 import fedrcd
 from fedrcd.errors import ConfigError
 from fedrcd.methods.registry import METHODS, find
-from fedrcd.methods.run import Run
 from fedrcd.methods.settings import Settings
+from fedrcd.runs.run import Run
 from tests.contracts.federations import simulated
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own

@@ -12,7 +12,7 @@ from fedrcd.data.federation import read_federation
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError, FileError
-from fedrcd.federation.messages import Request
+from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC

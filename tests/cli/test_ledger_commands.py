@@ -10,7 +10,7 @@ from fedrcd.cli.main import app
 from fedrcd.data.federation import write_federation
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
-from fedrcd.federation.messages import Reply
+from fedrcd.federation.messages.requests import Reply
 from tests.cli.test_commands import fedrcd, last_line
 from tests.federation.living import federation_of, frame_of, sample
 

@@ -79,10 +79,10 @@ def test_an_example_prints_a_command_that_works(tmp_path):
 
 BAR = """
 import time
-from fedrcd.report.patience import patience
-with patience("adding [sums]", after=0.05) as sign:
+from fedrcd.report.progress_bar import progress_bar
+with progress_bar("adding [sums]", after=0.05) as bar:
     time.sleep(1)
-    sign.say("round 2", 0.5)
+    bar.say("round 2", 0.5)
     time.sleep(0.5)
 print("done")
 """

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from fedrcd.cli.main import app
 from fedrcd.data.federation import Federation, read_federation, write_federation
 from fedrcd.data.site_file import read_site
-from fedrcd.federation.contribution import Contribution, Parcel, read_contribution
+from fedrcd.federation.ledger.contribution import Contribution, Parcel, read_contribution
 from fedrcd.federation.ledger.ledger import Ledger
-from fedrcd.federation.messages import Reply, Request, federation_digest, pack_request, unpack_reply
+from fedrcd.federation.messages.requests import Reply, Request, federation_digest, pack_request, unpack_reply
 from fedrcd.federation.site.log import ANSWERED, Entry
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings

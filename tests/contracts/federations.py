@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 import fedrcd
-from fedrcd.data.partition import column_parts, hybrid_split, row_parts, split_rows, vertical_split
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
+from fedrcd.data.simulate.partition import column_parts, hybrid_split, row_parts, split_rows, vertical_split
 from fedrcd.data.table import Table
 from fedrcd.methods.registry import METHODS
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.data import random_model
-from fedrcd.methods.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.methods.registry import find
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.in_process import embed

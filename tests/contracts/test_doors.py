@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.errors import DataError
-from fedrcd.federation.messages import pack_request, unpack_reply
-from fedrcd.federation.refusals import WORDS, Refusal
+from fedrcd.federation.messages.refusals import WORDS, Refusal
+from fedrcd.federation.messages.requests import pack_request, unpack_reply
 from fedrcd.federation.site.disclosure import spent_numbers
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.service import SiteService

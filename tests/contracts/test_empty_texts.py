@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fedrcd.federation.messages import Request
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import Request
 from tests.federation.sites import NAMES, horizontal, logged
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedrcd
-from fedrcd.data.partition import row_parts, split_rows
+from fedrcd.data.simulate.partition import row_parts, split_rows
 from fedrcd.errors import ConfigError, OutlierWarning
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedrcd
-from fedrcd.data.partition import column_parts, split_rows, vertical_split
+from fedrcd.data.simulate.partition import column_parts, split_rows, vertical_split
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.methods.registry import METHODS

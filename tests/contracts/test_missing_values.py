@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import fedrcd
-from fedrcd.data.partition import column_parts, vertical_split
+from fedrcd.data.simulate.partition import column_parts, vertical_split
 from fedrcd.errors import ConfigError, CoverageWarning, DataError
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.registry import METHODS

@@ -7,7 +7,7 @@ import pytest
 
 from fedrcd.data import random_model
 from fedrcd.graphs.dag import is_valid_order, topological_order
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed

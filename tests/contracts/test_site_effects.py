@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fedrcd
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
 from fedrcd.errors import ScaleWarning
 from fedrcd.graphs.metrics import ancestral_accuracy
 from tests.contracts.federations import (

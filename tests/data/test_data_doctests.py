@@ -8,9 +8,9 @@ MODULES = [
     "fedrcd.graphs.exports",
     "fedrcd.graphs.metrics",
     "fedrcd.data.names",
-    "fedrcd.data.noise",
+    "fedrcd.data.simulate.noise",
     "fedrcd.suggest",
-    "fedrcd.data.topologies",
+    "fedrcd.data.simulate.topologies",
 ]
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 
 
 def test_a_file_states_what_the_object_does(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import trapezoid
 
-from fedrcd.data.noise import NOISE_FAMILIES, PURE_FAMILIES, REGIMES, Noise, noise, noise_per_variable
+from fedrcd.data.simulate.noise import NOISE_FAMILIES, PURE_FAMILIES, REGIMES, Noise, noise, noise_per_variable
 from fedrcd.errors import ConfigError
 
 SCIPY = {

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.data.names import default_names
-from fedrcd.data.partition import as_federation, column_parts, hybrid_split, row_parts, split_rows, vertical_split
+from fedrcd.data.simulate.partition import (
+    as_federation,
+    column_parts,
+    hybrid_split,
+    row_parts,
+    split_rows,
+    vertical_split,
+)
 from fedrcd.errors import ConfigError
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

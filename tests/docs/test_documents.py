@@ -125,7 +125,7 @@ def test_every_equation_of_the_paper_is_somewhere_in_the_code_and_no_other_is():
 def test_what_the_paper_proves_is_shown_with_what_measures_it():
     lines = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8").splitlines()
     for label in equations.PROVED:
-        assert "`fedrcd.experiments.ratios`" in next(line for line in lines if line.startswith(f"| `{label}`"))
+        assert "`experiments.pages.ratios`" in next(line for line in lines if line.startswith(f"| `{label}`"))
 
 
 def test_tags_in_comments_belong_to_the_function_around_them(tmp_path):
@@ -224,7 +224,7 @@ def test_the_readme_tells_of_every_method():
 
 
 def test_the_figures_of_the_readme_are_those_of_the_accuracy_report():
-    from fedrcd.experiments.headline import fill
+    from experiments.pages.headline import fill
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert fill(readme, (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")) == readme

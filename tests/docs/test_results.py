@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from fedrcd.experiments.cells import Scale
-from fedrcd.experiments.figures import draw
-from fedrcd.experiments.results_page import page
-from fedrcd.experiments.store import Store
-from fedrcd.experiments.studies import EXPERIMENTS
+from experiments.harness.cells import Scale
+from experiments.harness.store import Store
+from experiments.pages.figures import draw
+from experiments.pages.results_page import page
+from experiments.studies import EXPERIMENTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from experiments.tasks.baselines import BASELINES
+from experiments.tasks.notears import _acyclicity, _lagrangian, notears
 
-from fedrcd.data.simulate import random_model
-from fedrcd.experiments.baselines import BASELINES
-from fedrcd.experiments.notears import _acyclicity, _lagrangian, notears
+from fedrcd.data.simulate.models import random_model
 from fedrcd.graphs.dag import is_acyclic, is_valid_order
 
 

@@ -1,4 +1,4 @@
-from fedrcd.experiments.headline import NOT_RUN, SHOWN, headline
+from experiments.pages.headline import NOT_RUN, SHOWN, headline
 
 
 def accuracy(**standardised):

@@ -3,13 +3,13 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from experiments.pages.ratios import ratios
+from experiments.tasks.costs import TimedSite, cost
+from experiments.tasks.ladder import depths, drift, ladder
+from experiments.tasks.overflow import plain_order, unguarded
+from experiments.tasks.recovery import recover
 
-from fedrcd.experiments.costs import TimedSite, cost
-from fedrcd.experiments.evaluate import DataSetting
-from fedrcd.experiments.ladder import depths, drift, ladder
-from fedrcd.experiments.overflow import plain_order, unguarded
-from fedrcd.experiments.ratios import ratios
-from fedrcd.experiments.recovery import recover
+from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.statistics.pair_cumulants import PairCumulants
 
 SETTING = asdict(DataSetting(noise="exponential", seed=0, p=8, sites=2, rows=2000))

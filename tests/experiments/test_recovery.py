@@ -2,12 +2,12 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from experiments.tasks.population import population
+from experiments.tasks.recovery import FAMILY, paper_settings, recover, recovery_cells
 
 from fedrcd.errors import ConfigError
-from fedrcd.experiments.evaluate import DataSetting, variances
-from fedrcd.experiments.population import population
-from fedrcd.experiments.recovery import FAMILY, paper_settings, recover, recovery_cells
-from fedrcd.experiments.variants import Variant
+from fedrcd.evaluation.evaluate import DataSetting, variances
+from fedrcd.evaluation.variants import Variant
 from fedrcd.graphs.metrics import varsortability
 
 SMALL = DataSetting(noise="laplace", seed=1, p=5, sites=3, rows=300)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from experiments.pages.stress import VARIANTS, markdown, stress
+from experiments.tasks.regimes import REGIMES
 
-from fedrcd.experiments.evaluate import DataSetting, evaluate
-from fedrcd.experiments.regimes import REGIMES
-from fedrcd.experiments.stress import VARIANTS, markdown, stress
+from fedrcd.evaluation.evaluate import DataSetting, evaluate
 from fedrcd.graphs.dag import is_acyclic
 
 

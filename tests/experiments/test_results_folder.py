@@ -8,12 +8,14 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
+from experiments.__main__ import app, main
+from experiments.harness import runner
+from experiments.harness.cells import Scale
+from experiments.harness.experiment import Experiment
+from experiments.harness.store import Store
+from experiments.pages import results_page
 
-from fedrcd.cli.main import main
-from fedrcd.experiments import results_page, runner, studies
-from fedrcd.experiments.cells import Scale
-from fedrcd.experiments.experiment import Experiment
-from fedrcd.experiments.store import Store
+from experiments import studies
 from tests.experiments.test_store import finished, some_cells
 
 SIZES = {"small": 2, "larger": 3}
@@ -39,7 +41,7 @@ def fedrcd(monkeypatch, capsys, tmp_path):
     """Run a command on the folder: the exit code, and what it said on stdout and stderr."""
 
     def run(*arguments):
-        return typed(["fedrcd", "experiment", *arguments, "--results", str(tmp_path)], monkeypatch, capsys)
+        return typed(["python -m experiments", *arguments, "--results", str(tmp_path)], monkeypatch, capsys)
 
     return run
 
@@ -48,7 +50,7 @@ def typed(words, monkeypatch, capsys):
     """Run a command: the exit code, and what it said on stdout and stderr."""
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit) as end:
-        main()
+        main(app)
     return end.value.code or 0, *capsys.readouterr()
 
 
@@ -85,7 +87,7 @@ def test_a_damaged_experiment_stops_no_other_and_the_line_says_how_to_mend_it(fe
     assert "2 cells measured" in out
     (line,) = [line for line in err.splitlines() if line.startswith("skipped: ")]
     assert "larger.parquet is damaged" in line
-    assert f"`fedrcd experiment run larger --results {tmp_path} --fresh`" in line
+    assert f"`python -m experiments run larger --results {tmp_path} --fresh`" in line
     assert fedrcd("run", "larger", "--fresh")[0] == 0
     assert fedrcd("show", "larger")[0] == 0
 
@@ -96,7 +98,7 @@ def test_commands_that_cannot_start_over_name_the_one_that_can(fedrcd, tmp_path,
     (tmp_path / "small.parquet").write_text("spoiled")
     code, _, err = fedrcd(*command)
     assert code == 4
-    assert err.endswith(f"or start over with `fedrcd experiment run small --results {tmp_path} --fresh`\n")
+    assert err.endswith(f"or start over with `python -m experiments run small --results {tmp_path} --fresh`\n")
 
 
 COMMANDS = [
@@ -114,7 +116,7 @@ def test_the_way_out_of_damage_works_as_printed(monkeypatch, capsys, tmp_path, c
     folder = tmp_path / "my results"
 
     def fedrcd(*words):
-        return typed(["fedrcd", "experiment", *words], monkeypatch, capsys)
+        return typed(["python -m experiments", *words], monkeypatch, capsys)
 
     fedrcd("run", "small")
     usual = contents(tmp_path / "results" / "quick")
@@ -123,7 +125,7 @@ def test_the_way_out_of_damage_works_as_printed(monkeypatch, capsys, tmp_path, c
     (folder / "small.parquet").write_bytes(whole["small.parquet"][:-100])
     code, _, err = fedrcd(*command, "--results", "my results")
     assert code == 4
-    assert advice(err) == "fedrcd experiment run small --full --seeds 3 --results 'my results' --fresh"
+    assert advice(err) == "python -m experiments run small --full --seeds 3 --results 'my results' --fresh"
     assert typed(shlex.split(advice(err)), monkeypatch, capsys)[0] == 0
     assert contents(folder)["small.parquet"] == whole["small.parquet"]
     assert contents(tmp_path / "results" / "quick") == usual
@@ -136,9 +138,9 @@ def test_where_nothing_is_finished_the_command_says_scale_and_folder(monkeypatch
     for folder in ((), ("--results", "mine")):
         ending = "".join(f" {word}" for word in folder)
         for command, name in ((("show", "small"), "small"), (("show", "all"), "all"), (("report",), "all")):
-            code, _, err = typed(["fedrcd", "experiment", *command, *full, *folder], monkeypatch, capsys)
+            code, _, err = typed(["python -m experiments", *command, *full, *folder], monkeypatch, capsys)
             assert code == 4
-            assert err.endswith(f"; run `fedrcd experiment run {name}{options}{ending}` first\n")
+            assert err.endswith(f"; run `python -m experiments run {name}{options}{ending}` first\n")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_where_nothing_is_finished_the_command_says_scale_and_folder(monkeypatch
 )
 def test_what_was_begun_is_to_be_finished_at_its_scale(fedrcd, tmp_path, command, name):
     Store(tmp_path, "small", Scale(seeds=5)).begin(some_cells(2))
-    assert advice(fedrcd(*command)[2]) == f"fedrcd experiment run {name} --seeds 5 --results {tmp_path}"
+    assert advice(fedrcd(*command)[2]) == f"python -m experiments run {name} --seeds 5 --results {tmp_path}"
 
 
 @pytest.mark.parametrize("command", [("show", "small"), ("show", "all"), ("report",)])
@@ -168,7 +170,7 @@ def test_results_of_no_cell_of_an_experiment_are_not_shown(fedrcd, tmp_path):
     code, _, err = fedrcd("show", "small")
     assert code == 4
     assert "small.parquet holds none of the cells of small (the small grid, 2 seeds): it is another experiment's" in err
-    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+    assert advice(err) == f"python -m experiments run small --results {tmp_path} --fresh"
 
 
 def test_results_of_an_experiment_that_has_changed_since_can_be_shown(fedrcd, tmp_path):
@@ -184,7 +186,7 @@ def test_a_run_over_the_file_of_another_experiment_says_that_cells_differ(fedrcd
     code, _, err = fedrcd("run", "small")
     assert code == 2
     assert "small.parquet holds other cells than small has (the small grid, 2 seeds): it is another experiment's" in err
-    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+    assert advice(err) == f"python -m experiments run small --results {tmp_path} --fresh"
 
 
 def without(path, column):
@@ -203,7 +205,7 @@ def test_results_without_a_column_are_damaged(fedrcd, tmp_path, command, column,
     code, _, err = fedrcd(*command)
     assert code == 4
     assert err.splitlines()[-1].startswith(f"error: {tmp_path / 'small.parquet'} is damaged: {words}; restore it, or ")
-    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+    assert advice(err) == f"python -m experiments run small --results {tmp_path} --fresh"
 
 
 def test_a_text_that_does_not_find_its_own_key_is_a_bug_and_no_damage(tmp_path):
@@ -223,7 +225,7 @@ def test_a_header_of_another_form_is_damage(fedrcd, tmp_path, command):
     code, _, err = fedrcd(*command)
     assert code == 4
     assert "small.parquet is damaged: it does not say how it was made; restore it, or start over with" in err
-    assert advice(err) == f"fedrcd experiment run small --results {tmp_path} --fresh"
+    assert advice(err) == f"python -m experiments run small --results {tmp_path} --fresh"
 
 
 @pytest.mark.parametrize("mistake", [("--processes", "0"), ("--seeds", "0"), ("larger", "smal")])
@@ -263,7 +265,7 @@ def test_an_interrupted_fresh_run_says_how_to_go_on(fedrcd, monkeypatch):
 def test_all_shows_what_is_finished_and_says_what_is_not(fedrcd, tmp_path):
     code, _, err = fedrcd("show", "all")
     assert code == 4
-    assert f"run `fedrcd experiment run all --results {tmp_path}` first" in err
+    assert f"run `python -m experiments run all --results {tmp_path}` first" in err
     fedrcd("run", "larger")
     code, out, err = fedrcd("show", "all")
     assert code == 0
@@ -282,7 +284,7 @@ def test_results_that_lack_cells_are_neither_shown_nor_reported(fedrcd, tmp_path
     code, _, err = fedrcd(*command)
     assert code == 4
     assert "3 cells are missing from" in err
-    assert err.endswith(f"run `fedrcd experiment run larger --results {tmp_path}` again\n")
+    assert err.endswith(f"run `python -m experiments run larger --results {tmp_path}` again\n")
     assert "larger is not shown: 3 cells are missing" in fedrcd("show", "all")[2]
 
 

@@ -2,10 +2,9 @@
 
 import pandas as pd
 import pytest
-
-from fedrcd.experiments.cells import QUICK, Scale
-from fedrcd.experiments.results_page import measured_on
-from fedrcd.experiments.studies import EXPERIMENTS
+from experiments.harness.cells import QUICK, Scale
+from experiments.pages.results_page import measured_on
+from experiments.studies import EXPERIMENTS
 
 
 def settings(name, scale):

@@ -11,22 +11,22 @@ from unittest.mock import patch
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from experiments.harness.cells import FULL, QUICK, Cell, Scale
+from experiments.harness.records import record
+from experiments.harness.run_command import run_command
+from experiments.harness.runner import elsewhere, run_cells
+from experiments.harness.store import Store
+from experiments.pages.ratios import ratios
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.experiments.cells import FULL, QUICK, Cell, Scale
-from fedrcd.experiments.ratios import ratios
-from fedrcd.experiments.records import record
-from fedrcd.experiments.run_command import run_command
-from fedrcd.experiments.runner import elsewhere, run_cells
-from fedrcd.experiments.store import Store
 
 KILLED_AT_HALF = """
 import os, signal, sys
 from pathlib import Path
 from unittest.mock import patch
 from tests.experiments.test_store import some_cells
-from fedrcd.experiments.runner import run_cells
-from fedrcd.experiments.store import Store
+from experiments.harness.runner import run_cells
+from experiments.harness.store import Store
 kept = []
 def add(self, record, add=Store.add):
     add(self, record)
@@ -58,7 +58,7 @@ def finished(folder, cells, name="small"):
 def way_out(store):
     """How a message ends about a file that cannot be used, where the folder has a name without blanks."""
     seeds = f" --seeds {store.scale.seeds}" if store.scale != QUICK else ""
-    return f"start over with `fedrcd experiment run small{seeds} --results {store.folder} --fresh`$"
+    return f"start over with `python -m experiments run small{seeds} --results {store.folder} --fresh`$"
 
 
 def test_a_killed_run_goes_on_and_gives_the_identical_file(tmp_path):
@@ -264,7 +264,7 @@ def test_the_scale_is_taken_from_any_file_that_says_it(tmp_path):
 )
 def test_a_command_says_what_is_not_usual_in_the_words_of_a_shell(folder, scale, options):
     typed = run_command("small", Path(folder), scale)
-    assert shlex.split(typed.strip("`")) == ["fedrcd", "experiment", "run", "small", *options]
+    assert shlex.split(typed.strip("`")) == ["python", "-m", "experiments", "run", "small", *options]
     assert run_command("small", Path(folder), scale, fresh=True) == f"{typed[:-1]} --fresh`"
 
 
@@ -349,7 +349,7 @@ def test_results_that_lack_cells_are_refused_until_they_are_measured(tmp_path):
     finished(tmp_path, cells)
     store.forget("fedishc", ())
     with pytest.raises(
-        FileError, match=f"2 cells are missing .*run `fedrcd experiment run small --results {tmp_path}`"
+        FileError, match=f"2 cells are missing .*run `python -m experiments run small --results {tmp_path}`"
     ):
         store.frame()
     run_cells(cells, store, processes=1)

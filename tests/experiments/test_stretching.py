@@ -2,10 +2,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from experiments.tasks.stretching import TOP, climbing, internally_scaled, stretch
 
-from fedrcd.data.simulate import random_model
-from fedrcd.experiments.evaluate import DataSetting
-from fedrcd.experiments.stretching import TOP, climbing, internally_scaled, stretch
+from fedrcd.data.simulate.models import random_model
+from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.graphs.metrics import varsortability
 
 

@@ -1,10 +1,10 @@
 import json
 
 import pytest
+from experiments.harness.cells import FULL, QUICK, Scale, fingerprint
+from experiments.studies import EXPERIMENTS, find_experiment
 
 from fedrcd.errors import ConfigError
-from fedrcd.experiments.cells import FULL, QUICK, Scale, fingerprint
-from fedrcd.experiments.studies import EXPERIMENTS, find_experiment
 from fedrcd.methods.registry import METHODS
 
 

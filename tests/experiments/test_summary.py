@@ -1,11 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.pages.summary import Difference, chain, in_regime, markdown, paired, select, spread
+from experiments.tasks.recovery import DATA, paper_settings, recovery_cells
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from fedrcd.experiments.recovery import DATA, paper_settings, recovery_cells
-from fedrcd.experiments.summary import Difference, chain, in_regime, markdown, paired, select, spread
 
 numbers = st.floats(-1e3, 1e3)
 

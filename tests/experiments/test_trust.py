@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.trust import alarms, calibration, coverage, known, selection
+from experiments.trust.__main__ import _page, _read, sections
 
-from fedrcd.experiments.evaluate import DataSetting
-from fedrcd.experiments.trust import alarms, calibration, coverage, known, selection
-from fedrcd.experiments.trust.__main__ import _page, _read, sections
+from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.methods.registry import METHODS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedrcd.data.table import Table
-from fedrcd.federation.refusals import Refused
+from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_question

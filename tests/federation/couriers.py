@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from fedrcd.federation.messages import pack_reply, unpack_reply, unpack_request
+from fedrcd.federation.messages.requests import pack_reply, unpack_reply, unpack_request
 
 
 class Direct:

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from fedrcd.api.membership import membership, send
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
 from fedrcd.data.site_file import matching, read_site, site_tables
 from fedrcd.data.table import Table
 from fedrcd.federation.ledger.configuration import Configuration, configure

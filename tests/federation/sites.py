@@ -11,7 +11,7 @@ from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.coordinator.run_folder import RunPlan
-from fedrcd.federation.messages import federation_digest
+from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.site.service import SiteService, declared_tables, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings

@@ -5,7 +5,7 @@ import pytest
 
 from fedrcd.errors import FileError
 from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
-from fedrcd.federation.messages import Reply
+from fedrcd.federation.messages.requests import Reply
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.exact_sums import exact_tensor_sums
 from fedrcd.statistics.grid import Grid

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fedrcd.errors import ConfigError, FileError, ProtocolError
-from fedrcd.federation.certificate import as_json, as_page, certify, require_genuine
+from fedrcd.federation.ledger.certificate import as_json, as_page, certify, require_genuine
 from fedrcd.federation.ledger.ledger import Ledger
 from tests.federation.living import configured, contribution, federation_of, sample
 

@@ -12,11 +12,11 @@ from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import Status
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.rules import Rules
-from fedrcd.methods.finding import Resampling
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
+from fedrcd.runs.finding import Resampling
 from tests.federation.couriers import Direct
 from tests.federation.sites import NAMES, horizontal, in_triples, scattered
 

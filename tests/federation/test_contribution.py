@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedrcd.errors import ConfigError
-from fedrcd.federation.contribution import Contribution, Parcel, Withdrawal, plan, read_contribution
 from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.contribution import Contribution, Parcel, Withdrawal, plan, read_contribution
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from tests.federation.living import configured, contribution, federation_of, names, sample
 

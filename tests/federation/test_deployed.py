@@ -15,8 +15,8 @@ from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.coordinator.transport import MachineTransport
-from fedrcd.federation.messages import cohort_layout
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
@@ -106,7 +106,7 @@ def test_what_may_mend_is_tried_again(disk, code):
     "code", sorted(set(Refusal) - {Refusal.DATA, Refusal.DEADLINE, Refusal.FAILED, Refusal.WAITING})
 )
 def test_a_refusal_is_final_and_said_in_words(disk, code):
-    from fedrcd.federation.refusals import WORDS
+    from fedrcd.federation.messages.refusals import WORDS
 
     courier = Direct(disk, {B: [lambda reply: replace(reply, blocks=(), refusal=code)]})
     with pytest.raises(SiteLost) as caught:

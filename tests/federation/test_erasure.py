@@ -9,7 +9,7 @@ import pytest
 from fedrcd.api.membership import erase, send, withdraw
 from fedrcd.data.federation import VariableFrame
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.store import Store
 from tests.federation.crashes import found_in_files

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrcd.federation.messages import QUESTIONS
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
+from fedrcd.federation.messages.requests import QUESTIONS
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.cells import few_levels, small_cells

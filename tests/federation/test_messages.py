@@ -7,7 +7,8 @@ import pytest
 
 from fedrcd.data.federation import VariableFrame
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.messages import (
+from fedrcd.federation.messages.refusals import WORDS, Refusal
+from fedrcd.federation.messages.requests import (
     Reply,
     Request,
     cohort_layout,
@@ -18,7 +19,6 @@ from fedrcd.federation.messages import (
     unpack_reply,
     unpack_request,
 )
-from fedrcd.federation.refusals import WORDS, Refusal
 from fedrcd.protocol.questions import PairQuestion, TensorQuestion
 from fedrcd.protocol.wire import Packet
 from fedrcd.statistics.frame import Frame

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from fedrcd.api.membership import erase, membership, send
 from fedrcd.cli.main import app
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation.messages import Request
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.site.log import START, chained
 from fedrcd.federation.site.marks import Marker, joined
 from fedrcd.federation.site.migrate import OLD_KIND, migrate
@@ -110,7 +110,7 @@ def test_everything_is_there_afterwards(tmp_path):
         assert store.entries() == ENTRIES
         assert store.lines() == before
         assert store.held() == HELD
-        assert ({one.digest: one.decision for one in store.held()}["aa"], store.decision("bb")) == ("approved", "")
+        assert {one.digest: one.decision for one in store.held()} == {"aa": "approved", "bb": ""}
         assert (store.secret, store.marker.key) == (SECRET, KEY)
         assert [(one.version, one.purpose, one.rows, one.commitment) for one in store.sent()] == [
             (1, "rows", 8, "c1"),

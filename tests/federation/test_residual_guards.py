@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.site.disclosure import check_question
 from fedrcd.protocol.questions import Basis, PairQuestion
 from fedrcd.protocol.residual_question import ResidualQuestion

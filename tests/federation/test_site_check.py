@@ -9,7 +9,7 @@ from fedrcd.data.federation import VariableFrame
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.federation.messages import Request
+from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.check import check_site
 from fedrcd.federation.site.log import Entry

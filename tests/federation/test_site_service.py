@@ -14,8 +14,8 @@ from fedrcd.data.site_file import read_site
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.ledger.configuration import configure
-from fedrcd.federation.messages import Request, pack_request, unpack_reply
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import Request, pack_request, unpack_reply
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site import service as site_service
 from fedrcd.federation.site.disclosure import spent_numbers

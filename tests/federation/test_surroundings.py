@@ -13,8 +13,8 @@ from fedrcd.federation.coordinator.transport import MachineTransport
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
-from fedrcd.federation.messages import Reply, cohort_layout
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import Reply, cohort_layout
 from fedrcd.federation.surroundings import Surroundings
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import to_bytes

@@ -8,8 +8,8 @@ import pytest
 from fedrcd.data.federation import BlockEntry, VariableFrame
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
-from fedrcd.federation.messages import Request, pack_request
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import Request, pack_request
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.groups import GroupedQuestion, Grouping

@@ -38,14 +38,14 @@ from fedrcd.federation.site.log import Entry
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.surroundings import Surroundings
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.methods.card import Coverage
-from fedrcd.methods.finding import Finding, Resampling
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.methods.settings import Settings
 from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.transport import InProcess
 from fedrcd.protocol.wire import to_bytes
+from fedrcd.runs.finding import Finding, Resampling
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.living import lenient
 from tests.golden.data import cells, make_table, names_of, split_table
@@ -395,7 +395,7 @@ def of_ledger(run: Run, ledger: Ledger) -> Outcome:
 @contextmanager
 def machines_of(run: Run, folder: Path) -> Iterator[Any]:
     """Coordinator and sites as processes with TLS and keys."""
-    from fedrcd.federation.keys import make_development_keys
+    from fedrcd.federation.messages.keys import make_development_keys
     from tests.federation.flower.machines import Machines, until
 
     machines = Machines(folder)

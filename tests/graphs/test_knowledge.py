@@ -6,7 +6,7 @@ from tests.strategies import seeds
 
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import is_valid_order
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 
 NAMES = ("a", "b", "c", "d")
 

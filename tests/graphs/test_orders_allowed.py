@@ -11,8 +11,8 @@ from tests.strategies import seeds
 
 from fedrcd import Knowledge, discover
 from fedrcd.errors import ConfigError
-from fedrcd.graphs import constraints as limits
 from fedrcd.graphs.dag import is_acyclic, is_valid_order
+from fedrcd.graphs.knowledge import constraints as limits
 
 
 def keeps_to_stated_order(order, known, names):

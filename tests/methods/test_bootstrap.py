@@ -3,11 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.data import random_model
-from fedrcd.data.partition import column_parts
-from fedrcd.data.table import Table
-from fedrcd.errors import ConfigError, StatisticError
-from fedrcd.methods.bootstrap import (
+from fedrcd.confidence.bootstrap import (
     ask_groups,
     draw_weights,
     group_replicates,
@@ -15,6 +11,10 @@ from fedrcd.methods.bootstrap import (
     one_round,
     row_replicates,
 )
+from fedrcd.data import random_model
+from fedrcd.data.simulate.partition import column_parts
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError, StatisticError
 from fedrcd.methods.registry import METHODS, build, find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import Grouping
@@ -115,7 +115,7 @@ def test_processes_change_nothing():
 
 
 def test_workers_start_when_there_is_much_to_do(monkeypatch):
-    from fedrcd.methods import bootstrap
+    from fedrcd.confidence import bootstrap
 
     parts, found, _ = grouped()
     weights = draw_weights(found.stack, 8, np.random.default_rng(3))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import fedrcd
+from fedrcd.confidence.bootstrap import one_round
 from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default
-from fedrcd.methods.bootstrap import one_round
 from fedrcd.methods.card import ONE_ROUND, Coverage, Rounds
 from fedrcd.methods.registry import METHODS, MODULES, build
 from fedrcd.protocol.driver import run

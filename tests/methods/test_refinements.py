@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
 from fedrcd.graphs.dag import is_valid_order
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.contrast import ContrastRefinement, _Terms

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedrcd.methods.residual_tests import (
+from fedrcd.confidence.residual_tests import (
     at_least_one,
     independence,
     linearity,

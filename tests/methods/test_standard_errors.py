@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.data import random_model
 from fedrcd.graphs.dag import total_effects
-from fedrcd.methods.standard_errors import effect_errors
 from fedrcd.methods.weights import refit
 
 RNG = np.random.default_rng(0)

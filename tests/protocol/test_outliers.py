@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from fedrcd.data.names import default_names
-from fedrcd.data.noise import PURE_FAMILIES, Noise
 from fedrcd.data.rows import Chunk, streamed
+from fedrcd.data.simulate.noise import PURE_FAMILIES, Noise
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError
 from fedrcd.protocol.in_process import in_process

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedrcd.data.simulate import random_model
+from fedrcd.data.simulate.models import random_model
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed

@@ -9,7 +9,7 @@ from fedrcd import FedLiNGAM, make_prior_knowledge
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.data import random_model
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 
 pytestmark = pytest.mark.reference
 

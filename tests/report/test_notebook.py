@@ -4,10 +4,10 @@ import pytest
 
 SLOW = """
 import time
-from fedrcd.report.patience import patience
-with patience("adding <sums>", after=0.05) as sign:
+from fedrcd.report.progress_bar import progress_bar
+with progress_bar("adding <sums>", after=0.05) as bar:
     time.sleep(0.3)
-    sign.say("round 2", 0.5)
+    bar.say("round 2", 0.5)
     time.sleep(0.3)
 """
 RESULT = """

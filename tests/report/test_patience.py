@@ -1,6 +1,6 @@
 import time
 
-from fedrcd.report.patience import patience
+from fedrcd.report.progress_bar import progress_bar
 
 
 def wait_for(condition):
@@ -16,12 +16,12 @@ def test_a_long_task_says_what_it_does_on_stderr(capfd):
         said.append(capfd.readouterr().err)
         return "counting" in "".join(said)
 
-    with patience("counting", after=0.01):
+    with progress_bar("counting", after=0.01):
         wait_for(heard)
     assert "counting" in "".join(said)
 
 
 def test_a_short_task_says_nothing(capfd):
-    with patience("counting", after=60) as sign:
-        sign.say("still counting")
+    with progress_bar("counting", after=60) as bar:
+        bar.say("still counting")
     assert capfd.readouterr().err == ""

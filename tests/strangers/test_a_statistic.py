@@ -17,7 +17,7 @@ import pytest
 import fedrcd
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.errors import StatisticError
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.release import Door, Occasion
 from fedrcd.federation.site.store import Store
 from fedrcd.methods.card import REGISTERED, Coverage, Payload, Rounds, register

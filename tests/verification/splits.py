@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.data import random_model, split_rows
-from fedrcd.data.partition import Part, column_parts, row_parts
+from fedrcd.data.simulate.partition import Part, column_parts, row_parts
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed, in_process

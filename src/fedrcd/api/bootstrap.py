@@ -16,14 +16,14 @@ from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.grouping import default_groups, plan, require_seed, with_secrets
 from fedrcd.api.progress import Progress, reporters, require_callable
 from fedrcd.api.tables import Prepared, is_transport, prepare
+from fedrcd.confidence.bootstrap import BootstrapPlan, Resampled, one_round, row_replicates
 from fedrcd.errors import ConfigError
-from fedrcd.methods.bootstrap import BootstrapPlan, Resampled, one_round, row_replicates
-from fedrcd.methods.finding import Finding, Resampling
 from fedrcd.methods.settings import AUTO, BOOTSTRAP, Settings, with_settings
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.in_process import in_process
 from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import InProcess
+from fedrcd.runs.finding import Finding, Resampling
 
 
 @with_settings

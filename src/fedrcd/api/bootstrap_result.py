@@ -15,10 +15,10 @@ import numpy as np
 from fedrcd.api.discover import BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.leave_one_site_out import Without, cannot_be_spared, changes_without
+from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.constraints import Constraints
 from fedrcd.graphs.dag import ancestry, total_effects
-from fedrcd.methods.standard_errors import effect_errors
+from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.weights import refit
 from fedrcd.typing import IntMatrix, Matrix
 

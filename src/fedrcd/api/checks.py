@@ -12,14 +12,14 @@ from fedrcd.api.discover import BY_BOOTSTRAP, by_bootstrap
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.progress import Progress, reporters
 from fedrcd.api.tables import prepare
+from fedrcd.confidence.checks import Check, Findings, assess, no_residuals
 from fedrcd.errors import ConfigError
-from fedrcd.methods.checks import Check, Findings, assess, no_residuals
 from fedrcd.methods.deflations.pairs import ask_pairs
-from fedrcd.methods.finding import Checked, Finding
-from fedrcd.methods.replay import Remembering
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run as drive
+from fedrcd.runs.finding import Checked, Finding
+from fedrcd.runs.replay import Remembering
 from fedrcd.typing import IntVector
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from fedrcd.api.notes import require_together
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.choosing import choose_method
-from fedrcd.federation.messages import cohort_layout
-from fedrcd.methods.finding import Finding
+from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.methods.registry import find
+from fedrcd.runs.finding import Finding
 from fedrcd.statistics.grid import ARITHMETIC
 
 

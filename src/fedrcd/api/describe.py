@@ -18,10 +18,10 @@ from fedrcd.api.notes import (
     standardised_by_sites,
     variance_agreement,
 )
+from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
-from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import find
-from fedrcd.methods.standard_errors import effect_errors
+from fedrcd.runs.finding import Finding
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.grid import Grid
 

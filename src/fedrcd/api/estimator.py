@@ -23,7 +23,7 @@ from fedrcd.data.opening import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs
-from fedrcd.methods.filling import ask_moments
+from fedrcd.methods.em_moments import ask_moments
 from fedrcd.methods.settings import OF_TABLES, Settings, parameters
 from fedrcd.protocol.driver import run as drive
 from fedrcd.typing import Matrix

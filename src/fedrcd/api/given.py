@@ -15,7 +15,7 @@ from fedrcd.data.names import default_names
 from fedrcd.data.opening import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
 from fedrcd.typing import Matrix

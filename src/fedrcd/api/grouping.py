@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from fedrcd.confidence.bootstrap import BootstrapPlan, bytes_of_groups, groups_for
 from fedrcd.data.rows import count_rows
 from fedrcd.errors import ConfigError
-from fedrcd.methods.bootstrap import BootstrapPlan, bytes_of_groups, groups_for
 from fedrcd.methods.skeleton import Parts
 from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
 from fedrcd.protocol.transport import InProcess, Setting

@@ -16,15 +16,15 @@ from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.given import as_knowledge
 from fedrcd.api.grouping import require_seed
+from fedrcd.confidence.bootstrap import BootstrapPlan
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.surroundings import REAL, Surroundings
-from fedrcd.methods.bootstrap import BootstrapPlan
-from fedrcd.methods.finding import Finding, Resampling
 from fedrcd.methods.settings import AUTO, Settings, with_settings
+from fedrcd.runs.finding import Finding, Resampling
 
 if TYPE_CHECKING:
     from fedrcd.federation.flower.coordinator import Coordinator

@@ -12,8 +12,8 @@ from pathlib import Path
 from fedrcd.data.federation import Federation
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation.contribution import Contribution, Parcel, Withdrawal
 from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.contribution import Contribution, Parcel, Withdrawal
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.rules import Rules

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from fedrcd.errors import ConfigError
 from fedrcd.protocol.transport import Traffic
-from fedrcd.report.patience import patience
+from fedrcd.report.progress_bar import progress_bar
 
 Progress: TypeAlias = Callable[[Traffic], None]
 
@@ -24,9 +24,9 @@ class Reporters(NamedTuple):
 def reporters(progress: Any) -> Iterator[Reporters]:
     """From the argument `progress` of a user: a function of the traffic, True for a bar, or nothing."""
     if progress is True:
-        with patience("reading tables") as sign:
+        with progress_bar("reading tables") as bar:
             yield Reporters(
-                lambda traffic: sign.say(traffic.words, traffic.share), lambda done: sign.say(f"{done} replicates")
+                lambda traffic: bar.say(traffic.words, traffic.share), lambda done: bar.say(f"{done} replicates")
             )
     elif progress is None or progress is False:
         yield Reporters()

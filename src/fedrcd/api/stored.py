@@ -15,13 +15,13 @@ from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.roster import Roster
 from fedrcd.federation.ledger.transport import LedgerTransport
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.card import Card
 from fedrcd.methods.registry import METHODS, find
-from fedrcd.methods.run import Run
 from fedrcd.methods.settings import OF_TABLES, Settings
 from fedrcd.protocol.questions import TENSOR
+from fedrcd.runs.run import Run
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC, Grid
 

@@ -19,11 +19,11 @@ from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose
 from fedrcd.methods.card import Card
 from fedrcd.methods.registry import find
-from fedrcd.methods.run import Run
 from fedrcd.methods.settings import OF_TABLES, Settings, with_settings
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol import in_process as embedding
 from fedrcd.protocol.transport import InProcess, Transport
+from fedrcd.runs.run import Run
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
 

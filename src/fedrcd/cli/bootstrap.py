@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fedrcd.cli import options
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
     from fedrcd.api.bootstrap_result import Bootstrap
-    from fedrcd.methods.bootstrap import BootstrapPlan
+    from fedrcd.confidence.bootstrap import BootstrapPlan
 
 
 @options.settings_options(help=options.WEIGHTS_ONCE)
@@ -59,7 +59,7 @@ def bootstrap(
         if plan_only:
             raise typer.Exit
 
-    with patience("reading tables") as sign, warnings.catch_warnings():
+    with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, declared = options.tables_of(files, federation)
         found = resampled(
@@ -71,7 +71,7 @@ def bootstrap(
             random_state=seed,
             n_jobs=jobs,
             announce=announce,
-            replicated=lambda done: sign.say(f"{done} of {replicates} replicates"),
+            replicated=lambda done: bar.say(f"{done} of {replicates} replicates"),
         )
     if out is not None:
         found.discovery.to_json(out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedrcd.cli import options
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import FedrcdWarning
 from fedrcd.methods.settings import Settings
 
@@ -31,14 +31,14 @@ def check(
     """Test non-Gaussian and independent errors, linear effects, sites alike and scale, in one round more."""
     from fedrcd.api.checks import check as tested
 
-    with patience("reading tables") as sign, warnings.catch_warnings():
+    with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # of the discovery, not of the checks
         tables, declared = options.tables_of(files, federation)
         found = tested(
             tables,
             **replace(settings, **declared).arguments(),
             level=level,
-            progress=lambda traffic: sign.say(
+            progress=lambda traffic: bar.say(
                 f"{settings.method}: round {traffic.rounds}, {traffic.bytes_sent:,} bytes sent"
             ),
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedrcd.cli.ledger import parse_grid, show_suspended, told
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FileError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def contribute(
 
     rules = Rules(batch=batch, rows=minimum_rows)
     opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
-    with patience("summing"), talking(json) as report, opened as (member, tables, book):
+    with progress_bar("summing"), talking(json) as report, opened as (member, tables, book):
         deliveries = send(member, tables, book, blocks=block or (), now=now, again=again, rejoin=rejoin)
         hand_over(member, deliveries, out)
         show_deliveries(member, deliveries, book)

@@ -11,7 +11,7 @@ import typer
 
 from fedrcd.cli.discover import show
 from fedrcd.cli.options import WEIGHTS_ONCE, settings_options
-from fedrcd.cli.patience import Patience, patience
+from fedrcd.cli.progress_bar import ProgressBar, progress_bar
 from fedrcd.cli.site import loudly_insecure
 from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import Settings
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fedrcd.api.machines import Machines
+    from fedrcd.confidence.bootstrap import BootstrapPlan
     from fedrcd.federation.coordinator.run_folder import Status
-    from fedrcd.methods.bootstrap import BootstrapPlan
-    from fedrcd.methods.finding import Finding
+    from fedrcd.runs.finding import Finding
 
 app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the runs.", no_args_is_help=True)
 
@@ -140,8 +140,8 @@ def run(
         loudly_insecure()
     if resumes:
         print("resuming the run that was interrupted here", file=sys.stderr)
-    with patience("starting the run") as sign:
-        found = machines.run(plan, _watch(sign, settings.method, bootstrap))
+    with progress_bar("starting the run") as bar:
+        found = machines.run(plan, _watch(bar, settings.method, bootstrap))
     _show_finding(machines, found, out.resolve(), level, keep, as_json=json)
 
 
@@ -150,8 +150,8 @@ def _announce(payload: BootstrapPlan) -> None:
     print(f"to be sent: {payload}", file=sys.stderr)
 
 
-def _watch(sign: Patience, method: str, replicates: int | None) -> Callable[[Status], None]:
-    """What is done with every look at a run: warnings are printed once, the sign says how far it is."""
+def _watch(bar: ProgressBar, method: str, replicates: int | None) -> Callable[[Status], None]:
+    """What is done with every look at a run: warnings are printed once, the bar says how far it is."""
     told: set[str] = set()
 
     def watch(status: Status) -> None:
@@ -161,9 +161,9 @@ def _watch(sign: Patience, method: str, replicates: int | None) -> Callable[[Sta
                 print(f"WARNING: {warning}", file=sys.stderr, flush=True)
         waiting = ", ".join(status.waiting)
         if status.state == "resampling":
-            sign.say(f"{method}: {status.replicates} of {replicates} replicates")
+            bar.say(f"{method}: {status.replicates} of {replicates} replicates")
         else:
-            sign.say(
+            bar.say(
                 f"{method}: round {status.round}, waiting for {waiting}" if waiting else f"{method}: {status.state}"
             )
 
@@ -215,7 +215,7 @@ def status(
     from fedrcd.federation.flower.coordinator import Coordinator, online
 
     coordinator = Coordinator.read(state)
-    with patience("asking who is there"):
+    with progress_bar("asking who is there"):
         there = online(coordinator) if coordinator.is_running else []
     sites = {name: number in there for name, number in coordinator.nodes.items()}
     progress = Status.read(out) if out else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FileError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def coverage(
 
     if picture and picture.suffix != ".svg":
         raise ConfigError(f"--picture {picture}: the ending must be .svg")
-    with patience("counting combinations"):
+    with progress_bar("counting combinations"):
         report = coverage_report(read_federation(file).layout())
     if picture:
         try:

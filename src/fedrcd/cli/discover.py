@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedrcd.cli import options
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 from fedrcd.methods.settings import Settings
 
@@ -45,14 +45,14 @@ def discover(
     targets = out or []
     require_endings(targets)
     require_page(report)
-    with patience("reading tables") as sign, warnings.catch_warnings():
+    with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, declared = options.tables_of(files, federation)
         found = find_order(
             tables,
             **replace(settings, **declared).arguments(),
             check_scale=report is not None,
-            progress=lambda traffic: sign.say(f"{settings.method}: {traffic.words}", traffic.share),
+            progress=lambda traffic: bar.say(f"{settings.method}: {traffic.words}", traffic.share),
         )
     write_results(found, targets)
     if report:

@@ -26,7 +26,7 @@ from fedrcd.cli.contribute import (
     talking,
 )
 from fedrcd.cli.ledger import SHORT, read_text, require_certificate_endings, show_suspended, told, write_certificates
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def erase(
     if table is None:
         if ledger is None or federation or ids or where or due or out:
             raise ConfigError("at the coordinator give --ledger and --site; at a site give its table first")
-        with patience("erasing"), talking(json) as report:
+        with progress_bar("erasing"), talking(json) as report:
             report |= _leave(ledger, site, block or [], targets, derive=derive)
             report["answers_deleted"] = _forget_answers(site, ledger, runs)
         return
@@ -97,7 +97,7 @@ def erase(
 
     rules = Rules(batch=batch, days=days, rows=minimum_rows)
     opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
-    with patience("erasing"), talking(json) as report, opened as (member, tables, book):
+    with progress_bar("erasing"), talking(json) as report, opened as (member, tables, book):
         if block or everything:
             numbers = _withdraw(member, block or [one.block for one in tables], book, out)
         else:
@@ -136,7 +136,7 @@ def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, der
 def _withdraw(member: Member, blocks: list[str], ledger: Ledger | None, out: Path | None) -> list[int]:
     """Take whole blocks out at the site."""
     from fedrcd.api.membership import withdraw, write_parcel
-    from fedrcd.federation.contribution import Withdrawal
+    from fedrcd.federation.ledger.contribution import Withdrawal
 
     receipts = withdraw(member, blocks, ledger)
     if out is not None:

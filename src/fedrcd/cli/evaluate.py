@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fedrcd.experiments.evaluate import Score
+    from fedrcd.evaluation.evaluate import Score
 
 
 def evaluate(
@@ -29,9 +29,9 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print every single score as JSON.")] = False,
 ) -> None:
     """Simulate data sets as the paper does and print AncAcc and SHD of methods, the paper's figures beside."""
-    from fedrcd.data.noise import NOISE_FAMILIES
-    from fedrcd.experiments.evaluate import DataSetting
-    from fedrcd.experiments.evaluate import evaluate as score_methods
+    from fedrcd.data.simulate.noise import NOISE_FAMILIES
+    from fedrcd.evaluation.evaluate import DataSetting
+    from fedrcd.evaluation.evaluate import evaluate as score_methods
     from fedrcd.methods.registry import METHODS
 
     if seeds < 1:
@@ -52,12 +52,10 @@ def evaluate(
         for seed in range(seeds)
     ]
     scores: list[Score] = []
-    with patience("drawing the first data set") as sign:
+    with progress_bar("drawing the first data set") as bar:
         for score in score_methods(chosen, settings, scaling=float(standardise)):
             scores.append(score)
-            sign.say(
-                f"{len(scores)} of {len(settings) * len(chosen)}: {score.noise}, seed {score.seed}, {score.method}"
-            )
+            bar.say(f"{len(scores)} of {len(settings) * len(chosen)}: {score.noise}, seed {score.seed}, {score.method}")
     if json:
         print(json_text.dumps([score._asdict() for score in scores], indent=1))
     else:
@@ -70,8 +68,8 @@ def _show(scores: Sequence[Score], methods: Sequence[str], *, standardised: bool
     from rich.console import Console
     from rich.table import Table
 
-    from fedrcd.data.noise import REGIMES
-    from fedrcd.experiments.paper import PAPER
+    from fedrcd.data.simulate.noise import REGIMES
+    from fedrcd.evaluation.paper import PAPER
     from fedrcd.methods.registry import METHODS
 
     regimes = [name for name, families in REGIMES.items() if any(score.noise in families for score in scores)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError
 from fedrcd.suggest import did_you_mean
 
@@ -35,7 +35,7 @@ def propose(
     from fedrcd.data.propose import draft_frame
 
     federation = None if into is None else read_federation(into)
-    with patience("reading the table"):
+    with progress_bar("reading the table"):
         labels = () if federation is None else _labels(table, (federation.id_column, federation.block_column))
         drafted = draft_frame(read_tables([table], drop=[*(drop or ()), *labels])[0])
     if federation is None or into is None:

@@ -26,7 +26,7 @@ def init(
 
     from fedrcd.data.federation import read_federation, write_federation
     from fedrcd.federation.flower.processes import require_flower
-    from fedrcd.federation.keys import make_development_keys
+    from fedrcd.federation.messages.keys import make_development_keys
 
     require_flower()  # it brings the library that makes keys
     described = read_federation(federation)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedrcd.cli.options import WEIGHTS_ONCE, settings_options
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 from fedrcd.methods.settings import Settings
 
@@ -64,7 +64,7 @@ def add_files(
     from fedrcd.federation.ledger.ledger import Ledger
 
     given: list[Receipt] = []
-    with patience("adding"), Ledger.open(file) as ledger:
+    with progress_bar("adding"), Ledger.open(file) as ledger:
         for parcel in parcels:
             given += add_parcel(ledger, parcel)
         suspended = ledger.roster.suspended()
@@ -124,7 +124,7 @@ def verify(
     from fedrcd.federation.ledger.verify import verify_entries, verify_ledger
 
     given = [one for path in receipt or [] for one in _receipts(path)]
-    with patience("verifying"):
+    with progress_bar("verifying"):
         if file.suffix == ".json":
             entries, public = read_export(read_text(file))
             problems = verify_entries(entries, public, given)
@@ -233,9 +233,9 @@ def discover_from_ledger(
     require_endings(out or [])
     method, given = settings.method, {**settings.method_options, "knowledge": settings.knowledge}
     left_out = None
-    with patience("discovering") as sign, Ledger.open(file) as ledger, warnings.catch_warnings():
+    with progress_bar("discovering") as bar, Ledger.open(file) as ledger, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown as notes of the result
-        sign.say(f"{method} from {file}")
+        bar.say(f"{method} from {file}")
         if leave_one_out:
             left_out = leave_one_site_out(ledger, method, **given)
         found = left_out.found if left_out else discover_stored(ledger, method, **given)
@@ -271,7 +271,7 @@ def certificate(
 
 def write_certificates(ledger: Ledger, number: int, targets: list[Path]) -> None:
     """Write the certificate of an entry in the forms that the endings of files say."""
-    from fedrcd.federation.certificate import as_json, as_page, certify
+    from fedrcd.federation.ledger.certificate import as_json, as_page, certify
 
     made = certify(ledger, number)
     for target in targets:

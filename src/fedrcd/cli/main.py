@@ -22,7 +22,6 @@ from fedrcd.cli.discover import discover
 from fedrcd.cli.erase import erase
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
-from fedrcd.cli.experiment import experiment
 from fedrcd.cli.frame import frame
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
@@ -62,7 +61,6 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
 for group in (site, coordinator, keys):
     app.add_typer(group)
-app.add_typer(experiment)
 
 
 def _show_version(wanted: bool) -> None:
@@ -80,10 +78,10 @@ def options(
     """Causal order and effects from tables that may not be pooled: sites send sums, never rows."""
 
 
-def main() -> None:
+def main(commands: typer.Typer = app) -> None:
     """Run the command line; our errors become one line and an exit code, bugs still crash."""
     try:
-        app()
+        commands()
     except FedrcdError as problem:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.suggest import did_you_mean
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fedrcd.data.federation import Federation
-    from fedrcd.data.partition import Part
-    from fedrcd.data.simulate import LinearModel
+    from fedrcd.data.simulate.models import LinearModel
+    from fedrcd.data.simulate.partition import Part
     from fedrcd.typing import Matrix
 
 PARTITIONS = ("horizontal", "vertical", "hybrid")
@@ -50,16 +50,16 @@ def simulate(
     """Simulate a LiNGAM model as the paper does and write one table per site, with the truth beside them."""
     import numpy as np
 
-    from fedrcd.data.partition import as_federation
-    from fedrcd.data.simulate import random_model
-    from fedrcd.data.topologies import topology as load_topology
+    from fedrcd.data.simulate.models import random_model
+    from fedrcd.data.simulate.partition import as_federation
+    from fedrcd.data.simulate.topologies import topology as load_topology
 
     n = rows * _number_of_blocks(partition, sites, rows, scheme, blocks)
     rng = np.random.default_rng(seed)
     names, dag = (None, None) if topology is None else load_topology(topology)
     size = p if dag is None else len(dag)
     model = random_model(size, noise=noise, density=density, degree=degree, dag=dag, names=names, rng=rng)
-    with patience("drawing rows") as sign:
+    with progress_bar("drawing rows") as bar:
         X = model.sample(n, rng)
         if standardise:
             X = X / X.std(axis=0)
@@ -68,7 +68,7 @@ def simulate(
         _describe(out, model, federation)
         for site in federation.sites:
             path = out / f"{site.name}.{'parquet' if parquet else 'csv'}"
-            sign.say(f"writing {path}")
+            bar.say(f"writing {path}")
             _write_site(
                 path, X, model.names, [part for part in parts if part.site == site.name], partition == "horizontal"
             )
@@ -94,7 +94,7 @@ def _number_of_blocks(partition: str, sites: int, rows: int, scheme: str | None,
 def _parts(
     X: Matrix, names: tuple[str, ...], partition: str, sites: int, scheme: str, blocks: int, rng: np.random.Generator
 ) -> list[Part]:
-    from fedrcd.data.partition import column_parts, hybrid_split, row_parts, split_rows, vertical_split
+    from fedrcd.data.simulate.partition import column_parts, hybrid_split, row_parts, split_rows, vertical_split
 
     if partition == "vertical":
         return column_parts(len(X), vertical_split(names, sites, rng=rng))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedrcd.cli.patience import patience
+from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def serve(
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.flower.processes import Security, node_command, prepare_node, require_flower
     from fedrcd.federation.flower.supervise import keep_running
-    from fedrcd.federation.keys import public_key_of, public_text
+    from fedrcd.federation.messages.keys import public_key_of, public_text
     from fedrcd.federation.rules import Rules
     from fedrcd.federation.site.check import check_site
     from fedrcd.federation.site.secret import read_secret
@@ -142,7 +142,7 @@ def serve(
         raise ConfigError(f"{key} is not the key that the federation file has for site {name!r}")
     if trust_coordinator:
         print(TRUSTING, file=sys.stderr)
-    with patience("checking the table"), _opened(settings) as (door, tables):
+    with progress_bar("checking the table"), _opened(settings) as (door, tables):
         findings = check_site(door, tables)
     for finding in findings:
         if finding.kind != "fine":
@@ -163,7 +163,7 @@ def check(
     from fedrcd.federation.site.check import check_site
 
     settings = _settings(name, federation, data, state, trim=trim)
-    with patience("checking the table"), _opened(settings) as (door, tables):
+    with progress_bar("checking the table"), _opened(settings) as (door, tables):
         findings = check_site(door, tables)
     if json:
         print(json_form.dumps([asdict(finding) for finding in findings], indent=1))
@@ -195,7 +195,7 @@ def preview(
     from fedrcd.federation.site.preview import preview as run_dry
 
     settings = _settings(name, federation, data, state, trim=trim, trust_coordinator=trust_coordinator)
-    with patience(f"running {method} dry"), _opened(settings) as (door, tables):
+    with progress_bar(f"running {method} dry"), _opened(settings) as (door, tables):
         chosen, releases, whole, instead = run_dry(door, tables, method, groups=groups, check=check)
         history, present = door.store.entries(), [door.present(table) for table in tables]
     rows = sum(count_rows(table) for table in present)

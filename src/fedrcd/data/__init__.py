@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from fedrcd.data.align import align_tables
 from fedrcd.data.names import default_names
-from fedrcd.data.noise import NOISE_FAMILIES, REGIMES, Noise, noise, noise_per_variable
-from fedrcd.data.partition import split_rows
 from fedrcd.data.read import read_table, write_table
-from fedrcd.data.simulate import LinearModel, random_dag, random_model, random_weights
+from fedrcd.data.simulate.models import LinearModel, random_dag, random_model, random_weights
+from fedrcd.data.simulate.noise import NOISE_FAMILIES, REGIMES, Noise, noise, noise_per_variable
+from fedrcd.data.simulate.partition import split_rows
+from fedrcd.data.simulate.topologies import TOPOLOGIES, Topology, topology
 from fedrcd.data.table import Table, as_table, check_table
-from fedrcd.data.topologies import TOPOLOGIES, Topology, topology
 
 __all__ = [
     "NOISE_FAMILIES",

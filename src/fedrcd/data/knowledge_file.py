@@ -22,7 +22,7 @@ from pathlib import Path
 
 from fedrcd.data.toml_file import read_toml
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.knowledge import Knowledge
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.suggest import did_you_mean
 
 

@@ -13,8 +13,8 @@ from math import comb, sqrt
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.messages import cohort_layout
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
 from fedrcd.methods.registry import find

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.messages import cohort_layout
+from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.service import declared_tables
 from fedrcd.protocol.groups import Grouping

@@ -223,7 +223,7 @@ def _known(content: Any) -> Any:
     """Prior knowledge from its record."""
     if not isinstance(content, Mapping):
         return content
-    from fedrcd.graphs.knowledge import Knowledge
+    from fedrcd.graphs.knowledge.statements import Knowledge
 
     return Knowledge(**content)
 

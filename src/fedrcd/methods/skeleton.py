@@ -14,8 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.graphs.constraints import Constraints
-from fedrcd.methods.filling import ask_moments
+from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.methods.em_moments import ask_moments
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 Selection = Literal["adaptive-lasso", "bic", "none"]

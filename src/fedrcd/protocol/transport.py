@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.protocol.accept import accept
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.gather import gather

@@ -66,7 +66,7 @@ def _misshapen(reply):
 
 def _earlier(reply, kept):
     """The first reply of this site, whatever is asked."""
-    from fedrcd.federation.messages import pack_reply, unpack_reply
+    from fedrcd.federation.messages.requests import pack_reply, unpack_reply
 
     if not kept.exists():
         kept.write_bytes(pickle.dumps(pack_reply(reply)))

@@ -10,11 +10,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from fedrcd.experiments.loopback import free_ports
+from experiments.tasks.loopback import free_ports
+
 from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.flower.coordinator import Coordinator, conduct, new_run, online
 from fedrcd.federation.flower.processes import Security, node_command, prepare_node
-from fedrcd.federation.keys import make_development_keys
+from fedrcd.federation.messages.keys import make_development_keys
 from tests.federation.sites import NAMES, horizontal
 
 SOON = 240.0

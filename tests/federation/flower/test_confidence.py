@@ -9,6 +9,8 @@ from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.checks import checks_of
 from fedrcd.api.deployment import background_of
 from fedrcd.api.describe import discovery_of
+from fedrcd.confidence.bootstrap import one_round, resample_groups
+from fedrcd.confidence.checks import ask_residuals
 from fedrcd.errors import ConfigError, FileError, StatisticError
 from fedrcd.federation.coordinator.finding_files import FINDING, REPLICATES, RESIDUALS, read_finding
 from fedrcd.federation.coordinator.gather import SiteLost
@@ -18,13 +20,11 @@ from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.secret import write_secret
-from fedrcd.graphs.knowledge import Knowledge
-from fedrcd.methods.bootstrap import one_round, resample_groups
-from fedrcd.methods.checks import ask_residuals
-from fedrcd.methods.finding import Resampling
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.methods.registry import find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.wire import to_bytes
+from fedrcd.runs.finding import Resampling
 from tests.federation.sites import horizontal, in_triples, scattered
 
 REPLICATES_DRAWN = 12

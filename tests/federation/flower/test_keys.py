@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation.keys import make_development_keys, public_key_of, public_text, same_key
+from fedrcd.federation.messages.keys import make_development_keys, public_key_of, public_text, same_key
 
 
 @pytest.fixture

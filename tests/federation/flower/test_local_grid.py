@@ -21,8 +21,8 @@ from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.records import from_records, to_records
 from fedrcd.federation.flower.server import app as server_app
 from fedrcd.federation.flower.server import conduct, plan_of
-from fedrcd.federation.messages import unpack_reply
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import unpack_reply
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.wire import Packet

@@ -16,12 +16,12 @@ import httpx
 import numpy as np
 import pytest
 
+from fedrcd.confidence.bootstrap import resample_groups
 from fedrcd.federation.coordinator.finding_files import FINDING, read_finding
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS
 from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
 from fedrcd.federation.flower.processes import APP, FLOWER, Security
-from fedrcd.federation.keys import make_development_keys
-from fedrcd.methods.bootstrap import resample_groups
+from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.flower.evil_site import taken_over

@@ -19,7 +19,7 @@ from fedrcd.federation.flower.processes import (
     write_app,
     write_connection,
 )
-from fedrcd.federation.keys import make_development_keys
+from fedrcd.federation.messages.keys import make_development_keys
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from fedrcd.data.federation import Federation, VariableFrame
 from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError, StatisticError
-from fedrcd.federation.contribution import Contribution, check_contribution, read_contribution
 from fedrcd.federation.ledger.configuration import configure
+from fedrcd.federation.ledger.contribution import Contribution, check_contribution, read_contribution
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.signatures import is_signed
 from fedrcd.statistics.exact_sums import ExactSums

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
-from fedrcd.data.noise import Noise
-from fedrcd.data.simulate import LinearModel
+from fedrcd.data.simulate.models import LinearModel
+from fedrcd.data.simulate.noise import Noise
 from fedrcd.data.table import Table
 from fedrcd.graphs.exports import ORIENTATION, Edge, edge_list
 from fedrcd.typing import Matrix

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.coordinator.gather import SiteLost
-from fedrcd.federation.messages import Reply, unpack_reply
+from fedrcd.federation.messages.requests import Reply, unpack_reply
 from fedrcd.protocol.accept import require_usable
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import Packet

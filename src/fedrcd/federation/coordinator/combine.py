@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from fedrcd.federation.messages import Reply
+from fedrcd.federation.messages.requests import Reply
 from fedrcd.protocol.combine import combine
 
 Contribution: TypeAlias = tuple[str, str, Any]

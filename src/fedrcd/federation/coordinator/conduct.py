@@ -17,16 +17,16 @@ from fedrcd.federation.coordinator.gather import Courier, Progress, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
-from fedrcd.federation.messages import cohort_layout, federation_digest
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import cohort_layout, federation_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
-from fedrcd.methods.finding import Finding
 from fedrcd.methods.registry import find
-from fedrcd.methods.run import Run, nobody_answers
 from fedrcd.protocol.questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import Setting
+from fedrcd.runs.finding import Finding
+from fedrcd.runs.run import Run, nobody_answers
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 

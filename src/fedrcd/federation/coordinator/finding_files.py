@@ -11,14 +11,14 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from fedrcd.confidence.bootstrap import Replicates, Resampled
+from fedrcd.confidence.checks import Check
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.coordinator.run_folder import read_json, write_json
-from fedrcd.methods.bootstrap import Replicates, Resampled
-from fedrcd.methods.checks import Check
-from fedrcd.methods.finding import Checked, Finding
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
 from fedrcd.protocol.wire import from_bytes, to_bytes
+from fedrcd.runs.finding import Checked, Finding
 from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.residual_sums import ResidualSums
 

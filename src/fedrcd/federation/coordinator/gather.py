@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
-from fedrcd.federation.messages import Reply, Request, pack_request
-from fedrcd.federation.refusals import TEMPORARY, WORDS, Refusal
+from fedrcd.federation.messages.refusals import TEMPORARY, WORDS, Refusal
+from fedrcd.federation.messages.requests import Reply, Request, pack_request
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import Packet

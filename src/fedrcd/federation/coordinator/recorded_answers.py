@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrcd.errors import FileError
-from fedrcd.federation.messages import SUMS, Reply
+from fedrcd.federation.messages.requests import SUMS, Reply
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 

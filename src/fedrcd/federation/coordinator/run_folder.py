@@ -16,8 +16,8 @@ import numpy as np
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.coordinator.gather import RetryPolicy
-from fedrcd.methods.finding import Resampling
 from fedrcd.methods.settings import Settings
+from fedrcd.runs.finding import Resampling
 
 HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "by_key", "wait", "retry_policy"})
 """Parts of a plan that change nothing of what is asked."""

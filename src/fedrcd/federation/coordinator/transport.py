@@ -11,7 +11,7 @@ from fedrcd.federation.coordinator.accept import Accept, Asked, accept_reply
 from fedrcd.federation.coordinator.combine import Combine, add_in_order, contributions
 from fedrcd.federation.coordinator.gather import Courier, Gather, Progress, RetryPolicy
 from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
-from fedrcd.federation.messages import question_digest
+from fedrcd.federation.messages.requests import question_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.transport import Setting, Traffic

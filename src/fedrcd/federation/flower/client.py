@@ -13,8 +13,8 @@ from flwr.clientapp import ClientApp
 
 from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.federation.flower.records import from_records, to_records
-from fedrcd.federation.messages import Reply, pack_reply
-from fedrcd.federation.refusals import Refusal
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import Reply, pack_reply
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.wire import Packet

@@ -27,7 +27,7 @@ from fedrcd.federation.flower.processes import (
 )
 from fedrcd.federation.flower.supervise import interruptible, running
 from fedrcd.federation.surroundings import REAL, Surroundings
-from fedrcd.methods.finding import Finding
+from fedrcd.runs.finding import Finding
 
 READY = 60.0
 """Seconds that SuperLink may take to be there."""

@@ -13,7 +13,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Fault
 from fedrcd.federation.flower.client import ASK, NAME
 from fedrcd.federation.flower.records import from_records, to_records
-from fedrcd.federation.keys import same_key
+from fedrcd.federation.messages.keys import same_key
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
 

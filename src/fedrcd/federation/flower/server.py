@@ -16,8 +16,8 @@ from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.coordinator.transport import Recorder
 from fedrcd.federation.flower.courier import GridCourier, find_nodes
 from fedrcd.federation.surroundings import REAL, Surroundings
-from fedrcd.methods.finding import Finding
 from fedrcd.methods.settings import Settings
+from fedrcd.runs.finding import Finding
 
 app = ServerApp()
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 from fedrcd.errors import FedrcdError, FileError, ProtocolError
-from fedrcd.federation.contribution import Contribution, Statistic, check_contribution, read_contribution
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.contribution import Contribution, Statistic, check_contribution, read_contribution
 from fedrcd.federation.ledger.digests import canonical, digest, keyed_digest
 from fedrcd.federation.ledger.entries import (
     ERASED,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.contribution import Contribution
+from fedrcd.federation.ledger.contribution import Contribution
 from fedrcd.federation.ledger.entries import CONTRIBUTIONS, LEFT, RESULT, Entry
 from fedrcd.statistics.coverage import Holding, Layout
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.contribution import Statistic
+from fedrcd.federation.ledger.contribution import Statistic
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.roster import Roster
 from fedrcd.protocol.questions import Question, S

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from fedrcd.errors import FedrcdError
-from fedrcd.federation.contribution import check_contribution, read_contribution
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.contribution import check_contribution, read_contribution
 from fedrcd.federation.ledger.digests import digest
 from fedrcd.federation.ledger.entries import Entry, Problem, bad_signatures, broken_links
 from fedrcd.federation.ledger.ledger import (

@@ -9,8 +9,8 @@ from typing import Any
 from fedrcd.data.rows import count_rows
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
-from fedrcd.federation.contribution import SALT_BYTES, Contribution, Purpose, check_contribution, plan
 from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.contribution import SALT_BYTES, Contribution, Purpose, check_contribution, plan
 from fedrcd.federation.site.release import Door, Occasion, Released
 
 

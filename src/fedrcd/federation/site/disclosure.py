@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.cells import small_cells
 from fedrcd.federation.site.log import ANSWERED, Entry

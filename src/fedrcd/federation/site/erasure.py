@@ -16,9 +16,9 @@ from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.site_file import require_identified
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.federation.contribution import Contribution, Purpose, read_contribution
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.ledger.contribution import Contribution, Purpose, read_contribution
+from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.contributing import contribute
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.marks import Mark, Marks

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from fedrcd.confidence.bootstrap import ask_groups, one_round
+from fedrcd.confidence.checks import ask_residuals
 from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, streamed
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.choosing import choose_method
-from fedrcd.federation.messages import cohort_layout
-from fedrcd.federation.refusals import Refused
+from fedrcd.federation.messages.refusals import Refused
+from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.site.release import Door, Occasion
-from fedrcd.methods.bootstrap import ask_groups, one_round
-from fedrcd.methods.checks import ask_residuals
 from fedrcd.methods.registry import build, find
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.driver import run

@@ -28,7 +28,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.rows import Chunk, count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, FileError, StatisticError
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied

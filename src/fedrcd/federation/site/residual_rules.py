@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.case import Case
 from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.questions import Basis

@@ -12,8 +12,8 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.site_file import read_site, require_declared
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.messages import Reply, Request, pack_reply, read_agreement, unpack_request
-from fedrcd.federation.refusals import Refusal, Refused
+from fedrcd.federation.messages.refusals import Refusal, Refused
+from fedrcd.federation.messages.requests import Reply, Request, pack_reply, read_agreement, unpack_request
 from fedrcd.federation.site.release import Door, Occasion, code_of, unstruck
 from fedrcd.federation.site.secret import read_secret
 from fedrcd.federation.site.settings import SiteSettings

@@ -14,8 +14,8 @@ from datetime import date
 from pathlib import Path
 
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation.contribution import Contribution
 from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
+from fedrcd.federation.ledger.contribution import Contribution
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.site.log import START, Entry, chained, parsed
 from fedrcd.federation.site.marks import Mark, Marker, Marks, joined, split

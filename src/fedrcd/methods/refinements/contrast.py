@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals
 from fedrcd.methods.scores.negentropy import Negentropy, negentropy_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.typing import Matrix, Vector
 

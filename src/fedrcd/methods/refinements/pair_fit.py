@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.graphs.constraints import Constraints
+from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals, keys_along
 from fedrcd.methods.refinements.pair_covariances import (
     Covariances,

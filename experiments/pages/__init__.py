@@ -1,0 +1,1 @@
+"""What is written from results: documents, tables and figures."""

@@ -1,0 +1,1 @@
+"""What one cell of an experiment does: data sets, methods, baselines, measurements."""

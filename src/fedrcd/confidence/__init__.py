@@ -1,0 +1,1 @@
+"""How far a result can be trusted: replicates, standard errors, checks of assumptions."""

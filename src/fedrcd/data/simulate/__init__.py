@@ -1,0 +1,1 @@
+"""Simulated tables: models, noise, published topologies, and how tables are dealt out to sites."""

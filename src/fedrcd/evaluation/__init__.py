@@ -1,0 +1,1 @@
+"""Methods scored on simulated tables: `fedrcd evaluate`."""

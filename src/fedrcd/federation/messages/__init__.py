@@ -1,0 +1,1 @@
+"""What coordinator and site say to each other: requests, replies, refusals, keys."""
