@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fedrcd.errors import ConfigError
-from fedrcd.statistics.exact_sums import exact_pair_sums
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.order_statistics import Stream, quantiles
 from fedrcd.typing import Matrix, Vector
@@ -35,6 +34,9 @@ WIDEST = 64
 
 MOMENTS = Grid(21, 64)
 """The grid on which standard deviations are taken, so that they have the same bits in any order of the rows."""
+
+ROWS_PER_SUM = 8192
+"""Rows whose squares on that grid float64 sums exactly: 40 bits and 13."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,11 +112,19 @@ def exact_moments(stream: Stream, frame: Frame, farthest: Vector) -> Frame:
     p = len(frame.centre)
     reach = np.maximum(frame.scale, farthest / MOMENTS.limit)
     wide = Frame(frame.centre, np.exp2(np.ceil(np.log2(reach))))
-    sums: Any = exact_pair_sums(map(wide.express, stream()), p, 2, MOMENTS, gaps=True).floats()
-    count = np.maximum(np.diagonal(np.broadcast_to(sums.count, (p, p))), 1)
-    mean, square = (np.diagonal(np.broadcast_to(sums.sums[k, 0], (p, p))) / count for k in (1, 2))
-    deviation = np.sqrt(np.maximum(square - mean**2, 0.0)) * wide.scale
-    return Frame(wide.centre + wide.scale * mean, _positive(deviation))
+    count, total, squares = np.zeros(p, dtype=np.int64), [0] * p, [0] * p
+    for chunk in stream():
+        for first in range(0, len(chunk), ROWS_PER_SUM):
+            q, _ = MOMENTS.whole(wide.express(chunk[first : first + ROWS_PER_SUM]))
+            missing = np.isnan(q)
+            count += len(q) - missing.sum(axis=0)
+            q[missing] = 0.0
+            total = [a + int(b) for a, b in zip(total, q.sum(axis=0), strict=True)]
+            squares = [a + int(b) for a, b in zip(squares, np.einsum("np,np->p", q, q), strict=True)]
+    n = np.maximum(count, 1)
+    mean, square = (np.array([float(one) for one in sums]) / n for sums in (total, squares))
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0)) * MOMENTS.step * wide.scale
+    return Frame(wide.centre + wide.scale * MOMENTS.step * mean, _positive(deviation))
 
 
 def own_moments(stream: Stream, p: int) -> Frame:
