@@ -91,7 +91,7 @@ def test_text_tells_method_order_and_edges():
     text = str(chain())
     assert text.splitlines() == [
         "hand: 10 rows, 1 sites, 1 rounds, 3 edges",
-        "order: dose > pain > sleep",
+        "order: dose, pain, sleep",
         "  pain -> sleep  -3",
         "  dose -> pain  +2",
         "  dose -> sleep  +0.5",
@@ -104,13 +104,13 @@ def test_text_tells_the_notes():
 
 
 def test_the_representation_is_one_line_about_what_was_found():
-    assert repr(chain()) == "<Discovery by hand: 3 variables, 3 edges, 10 rows, 1 sites; dose > pain > sleep>"
+    assert repr(chain()) == "<Discovery by hand: 3 variables, 3 edges, 10 rows, 1 sites; order: dose, pain, sleep>"
 
 
 def test_the_representation_of_many_variables_is_short():
     names = tuple(f"x{k}" for k in range(200))
     many = replace(chain(), names=names, order=names, B=np.zeros((200, 200)))
-    assert repr(many).endswith("; x0 > x1 > x2 > x3 > x4 > ... > x198 > x199>")
+    assert repr(many).endswith("; order: x0, x1, x2, x3, x4, ..., x198, x199>")
 
 
 def test_standardised_effects_are_free_of_units():

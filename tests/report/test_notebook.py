@@ -55,5 +55,5 @@ def test_a_notebook_shows_a_discovery_as_a_picture_with_its_order(outputs):
     assert shown.output_type == "execute_result"
     html = shown.data["text/html"]
     assert "<svg" in html
-    assert "age → bmi" in html
+    assert "<b>order</b>: age, bmi" in html
     assert "3 sites, 1 round" in html

@@ -241,15 +241,15 @@ class Discovery:
         return summary_html(self)
 
     def __repr__(self) -> str:
-        shown = " > ".join(self.order if len(self.order) <= 10 else (*self.order[:5], "...", *self.order[-2:]))
+        shown = ", ".join(self.order if len(self.order) <= 10 else (*self.order[:5], "...", *self.order[-2:]))
         edges = np.count_nonzero(self._identified)
         size = f"{len(self.names)} variables, {edges} edges, {self.rows} rows, {self.sites} sites"
-        return f"<Discovery by {self.method}: {size}; {shown}>"
+        return f"<Discovery by {self.method}: {size}; order: {shown}>"
 
     def __str__(self) -> str:
         edges = self.edges()
         lines = [f"{self.method}: {self.rows} rows, {self.sites} sites, {self.rounds} rounds, {len(edges)} edges"]
-        lines.append("order: " + " > ".join(self.order))
+        lines.append("order: " + ", ".join(self.order))
         lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 

@@ -121,7 +121,7 @@ def show(found: Bootstrap, level: float) -> None:
     console.print(f"[bold]{found.discovery.method}[/bold]: {len(found)} replicates of {units}")
     if found.failed:
         console.print(f"[yellow]note[/yellow]   {found.failed} further replicates had no answer")
-    console.print("[bold]order[/bold]  " + escape(" > ".join(found.discovery.order)))
+    console.print("[bold]order[/bold]  " + escape(", ".join(found.discovery.order)))
     console.print(f"[bold]order stability[/bold]  {found.order_stability():.3f}")
     title = "effects" if found.no_intervals else f"effects with {level:.0%} intervals"
     table = Table(title=f"{title}, largest first", title_justify="left")

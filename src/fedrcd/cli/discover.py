@@ -103,7 +103,7 @@ def show(found: Discovery) -> None:
     )
     if found.chosen:
         console.print(f"[bold]chosen[/bold] because {found.chosen}")
-    console.print("[bold]order[/bold]  " + escape(" > ".join(found.order)))
+    console.print("[bold]order[/bold]  " + escape(", ".join(found.order)))
     table = Table(title="effects, largest first", title_justify="left")
     table.add_column("cause", overflow="fold")
     table.add_column("effect", overflow="fold")

@@ -206,7 +206,7 @@ def _derive(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
         warnings.simplefilter("ignore", FedrcdWarning)
         found, again = rediscover(ledger)
     for result in found:
-        print(f"{result.method}, state {result.state_id[:SHORT]}: order {' > '.join(result.order)}")
+        print(f"{result.method}, state {result.state_id[:SHORT]}: order {', '.join(result.order)}")
     for reason in again:
         print(f"not computed: {reason}")
     return found, again

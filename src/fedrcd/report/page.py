@@ -58,7 +58,7 @@ def write_page(
     page: str = _template().render(
         result=result,
         title=_title(result, before),
-        lead=" → ".join(result.order) if len(result.order) <= 12 else f"{len(result.order)} variables in causal order",
+        lead=", ".join(result.order) if len(result.order) <= 12 else f"{len(result.order)} variables in causal order",
         facts=_facts(result, shown),
         edges=shown,
         columns=_columns(result, before),

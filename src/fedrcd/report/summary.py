@@ -30,7 +30,7 @@ def summary_html(result: Result) -> str:
         f"{_count(result.sites, 'site')}, {_count(result.rounds, 'round')}"
     )
     parts = ["<div>", f"<p><b>{escape(result.method)}</b>: {said}</p>"]
-    parts.append(f"<p><b>order</b>: {escape(' → '.join(result.order))}</p>")
+    parts.append(f"<p><b>order</b>: {escape(', '.join(result.order))}</p>")
     if edges and len(result.names) <= DRAWN:
         style = 'style="max-width:100%;height:auto"'
         parts.append(draw_svg(result, colours=COLOURS, background="none", styles=style))
