@@ -15,7 +15,7 @@ from fedrcd.errors import ConfigError, FileError
 if TYPE_CHECKING:
     from experiments.harness.cells import Scale
     from experiments.harness.experiment import Experiment
-    from experiments.harness.runner import Outcome, Progress
+    from experiments.harness.runner import CellCounts, CellProgress
 
 app = typer.Typer(
     name="python -m experiments",
@@ -79,27 +79,27 @@ def run(
 ) -> None:
     """Run experiments, or go on with what was interrupted; finished cells are never lost."""
     from experiments.harness.runner import run_cells
-    from experiments.harness.store import Store
+    from experiments.harness.store import ResultsStore
     from experiments.studies import EXPERIMENTS
 
     if processes is not None and processes < 1:
         raise ConfigError(f"processes must be at least 1, got {processes}")
     scale = _scale(full=full, seeds=seeds)
     folder = _folder(results, scale)
-    anew: list[Store] = []
+    anew: list[ResultsStore] = []
     for one in _chosen(names):
-        store = Store(folder, one.name, scale)
-        others = [Store(folder, name, scale).as_recorded() for name in EXPERIMENTS if name != one.name]
+        store = ResultsStore(folder, one.name, scale)
+        others = [ResultsStore(folder, name, scale).as_recorded() for name in EXPERIMENTS if name != one.name]
         if fresh or store.is_fresh:  # what was there before is of no use
             others = list(anew)
             anew.append(store)
         with progress_bar(f"{one.name}: starting") as bar:
 
-            def say(progress: Progress, name: str = one.name) -> None:
+            def say(progress: CellProgress, name: str = one.name) -> None:
                 bar.say(f"{name}: {progress.done} of {progress.total} cells, {_left(progress)}")
 
             try:
-                outcome = run_cells(
+                counts = run_cells(
                     list(one.cells(scale)),
                     store,
                     others=others,
@@ -112,18 +112,18 @@ def run(
                 again = f"run {one.name} again without --fresh" if fresh else "run the same command again"
                 print(f"finished cells are kept; {again} to go on", file=sys.stderr)
                 raise
-        _tell(one.name, store.results, outcome)
+        _tell(one.name, store.results, counts)
 
 
 @app.command()
 def show(names: Names, full: Full = False, results: Results = None) -> None:
     """Show what experiments found, as tables in Markdown."""
-    from experiments.harness.store import Store
+    from experiments.harness.store import ResultsStore
     from experiments.pages.results_page import lack, nothing_finished, section
 
     scale, chosen = _scale(full=full), _chosen(names)
     folder = _folder(results, scale)
-    stores = {one.name: Store(folder, one.name, scale).as_recorded() for one in chosen}
+    stores = {one.name: ResultsStore(folder, one.name, scale).as_recorded() for one in chosen}
     if ALL in names:
         lacks = {one.name: lack(one, stores[one.name]) for one in chosen}
         chosen = [one for one in chosen if not lacks[one.name]]
@@ -146,13 +146,13 @@ def forget(
     results: Results = None,
 ) -> None:
     """Drop what was measured with a method, in every finished experiment; the next run measures just that anew."""
-    from experiments.harness.store import Store
+    from experiments.harness.store import ResultsStore
     from experiments.studies import EXPERIMENTS
     from fedrcd.methods.registry import find
 
     name, scale = find(method).name, _scale(full=full)
     folder = _folder(results, scale)
-    tasks = {Store(folder, one.name, scale).as_recorded(): one.tasks_with(name) for one in EXPERIMENTS.values()}
+    tasks = {ResultsStore(folder, one.name, scale).as_recorded(): one.tasks_with(name) for one in EXPERIMENTS.values()}
     for store, affected in tasks.items():
         if affected:
             store.require_finished()  # its journal would bring the cells back
@@ -216,7 +216,7 @@ def _folder(results: Path | None, scale: Scale) -> Path:
     return results or usual_folder(scale)
 
 
-def _left(progress: Progress) -> str:
+def _left(progress: CellProgress) -> str:
     """The time that remains, for people."""
     if progress.remaining is None:
         return "no estimate yet"
@@ -228,15 +228,15 @@ def _warn(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _tell(name: str, path: Path, outcome: Outcome) -> None:
+def _tell(name: str, path: Path, counts: CellCounts) -> None:
     """Say what a run did."""
-    parts = [f"{outcome.measured} cells measured"]
-    if outcome.found:
-        parts.append(f"{outcome.found} found done")
-    if outcome.taken_over:
-        parts.append(f"{outcome.taken_over} taken over from other experiments")
+    parts = [f"{counts.measured} cells measured"]
+    if counts.found:
+        parts.append(f"{counts.found} found done")
+    if counts.taken_over:
+        parts.append(f"{counts.taken_over} taken over from other experiments")
     print(f"{name}: {', '.join(parts)}; results in {path}")
-    for package, number in outcome.left_out.items():
+    for package, number in counts.left_out.items():
         print(
             f"{name}: {number} cells left out, they need the package {package} (`make setup-reference`)",
             file=sys.stderr,

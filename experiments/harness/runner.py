@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
-from multiprocessing import active_children, get_context
 from typing import NamedTuple, TypeAlias
 
-from threadpoolctl import threadpool_limits
-
 from experiments.harness.cells import Cell, Row
+from experiments.harness.parallel import as_done
 from experiments.harness.records import Record, record
-from experiments.harness.store import Store
+from experiments.harness.store import ResultsStore
 from fedrcd.errors import FileError
 from fedrcd.protocol.site import available_threads
 
-ORPHANED = 2.0
-"""Seconds between a worker's looks at whether its parent still lives."""
-
 
 @dataclass(slots=True)
-class Progress:
+class CellProgress:
     """How far a run is: cells done and to do, and the seconds that remain by what like cells took."""
 
     total: int
@@ -35,7 +27,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Outcome:
+class CellCounts:
     """What a run did: cells measured now, found done, taken from other experiments, and left out."""
 
     measured: int = 0
@@ -47,23 +39,23 @@ class Outcome:
 
 def run_cells(
     cells: Sequence[Cell],
-    store: Store,
+    store: ResultsStore,
     *,
-    others: Sequence[Store] = (),
+    others: Sequence[ResultsStore] = (),
     fresh: bool = False,
     processes: int | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Callable[[CellProgress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
-) -> Outcome:
+) -> CellCounts:
     """Measure all cells that are not done yet and write the results.
 
     Parameters
     ----------
     cells : sequence of Cell
         In the order in which they stand in the results.
-    store : Store
+    store : ResultsStore
         Where results go, and where those of an earlier run are.
-    others : sequence of Store
+    others : sequence of ResultsStore
         Other experiments, whose cells are taken over where they are the same.
     fresh : bool
         Forget earlier results first; nothing is forgotten if the run cannot start.
@@ -75,58 +67,48 @@ def run_cells(
         Called with a line about each file of another experiment that cannot be read.
     """
     done = {} if fresh else store.open(cells)
-    outcome = Outcome(found=len(done))
+    counts = CellCounts(found=len(done))
     missing = [cell for cell in cells if cell.key not in done]
     if missing:
         taken_over = elsewhere(others, missing, warn)
-        outcome.taken_over = len(taken_over)
+        counts.taken_over = len(taken_over)
         done |= taken_over
     todo = [cell for cell in missing if cell.key not in done]
     for cell in todo:
         if not cell.is_possible:
-            outcome.left_out[cell.needs] = outcome.left_out.get(cell.needs, 0) + 1
+            counts.left_out[cell.needs] = counts.left_out.get(cell.needs, 0) + 1
     todo = [cell for cell in todo if cell.is_possible]
-    outcome.measured = len(todo)
+    counts.measured = len(todo)
     if fresh:
         store.clear()
     if todo:
         store.begin(cells, fresh=fresh)
         with store.claimed():
             _measure(todo, store, done, processes or available_threads(), progress)
-    if todo or outcome.taken_over or store.journal.exists() or not store.results.exists():
+    if todo or counts.taken_over or store.journal.exists() or not store.results.exists():
         store.folder.mkdir(parents=True, exist_ok=True)
         store.finish(cells, done)
-    return outcome
+    return counts
 
 
 def _measure(
     todo: Sequence[Cell],
-    store: Store,
+    store: ResultsStore,
     done: dict[str, Record],
     processes: int,
-    progress: Callable[[Progress], None],
+    progress: Callable[[CellProgress], None],
 ) -> None:
     """Measure cells in worker processes; each is in the journal as soon as it is done."""
-    state, clock = Progress(len(todo)), Clock(todo, processes)
+    state, clock = CellProgress(len(todo)), Clock(todo, processes)
     progress(state)
-    # Spawned, not forked: a fork of a process with threads may deadlock.
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=prepare_worker)
-    try:
-        waiting: dict[Future[Timed], Cell] = {pool.submit(timed, cell): cell for cell in todo}
-        for future in as_completed(waiting):
-            cell = waiting[future]
-            rows, wall, processor = future.result()
+    with closing(as_done(timed, todo, processes)) as results:
+        for number, (rows, wall, processor) in results:
+            cell = todo[number]
             done[cell.key] = record(cell, rows, seconds=wall, processor_seconds=processor)
             store.add(done[cell.key])
             clock.note(cell, wall)
-            state = Progress(state.total, state.done + 1, clock.remaining())
+            state = CellProgress(state.total, state.done + 1, clock.remaining())
             progress(state)
-    except BaseException:  # interrupted, or a bug in a cell: do not wait for cells that run for minutes
-        for worker in active_children():
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Timed(NamedTuple):
@@ -142,20 +124,6 @@ def timed(cell: Cell) -> Timed:
     wall, processor = time.perf_counter(), time.process_time()
     rows = cell.measure()
     return Timed(rows, time.perf_counter() - wall, time.process_time() - processor)
-
-
-def prepare_worker() -> None:
-    """One BLAS thread per worker; interrupts are the parent's; and a worker ends when its parent was killed."""
-    threadpool_limits(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(ORPHANED)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 Kind: TypeAlias = tuple[object, ...]
@@ -192,7 +160,7 @@ def _kind(settings: Mapping[str, object]) -> Kind:
     return tuple(settings.get(name) for name in ("method", "p", "sites", "rows", "topology"))
 
 
-def elsewhere(others: Iterable[Store], cells: Sequence[Cell], warn: Callable[[str], None]) -> dict[str, Record]:
+def elsewhere(others: Iterable[ResultsStore], cells: Sequence[Cell], warn: Callable[[str], None]) -> dict[str, Record]:
     """Cells that other experiments have finished, even in unfinished runs: experiments share data sets.
 
     A file that cannot be read is skipped, and `warn` gets a line about it.

@@ -36,7 +36,7 @@ from fedrcd.evaluation.variants import Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ResultsStore:
     """The files of one experiment in a folder, and the scale at which it is run there."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Store:
                 return Scale.parse(read()["scale"])
         return None
 
-    def as_recorded(self) -> Store:
+    def as_recorded(self) -> ResultsStore:
         """The same at the scale that its files record, for commands that are not told one; at its own if none does."""
         return replace(self, scale=self.recorded or self.scale)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.harness.parallel import in_order
 from experiments.pages import stress
 from experiments.tasks.regimes import REGIMES
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
@@ -28,7 +28,7 @@ from fedrcd.typing import Matrix
 LINGAM = "lingam.DirectLiNGAM"
 
 
-class Result(NamedTuple):
+class Measurement(NamedTuple):
     """One method on one data set."""
 
     method: str
@@ -41,7 +41,7 @@ class Result(NamedTuple):
     seconds: float
 
 
-class Job(NamedTuple):
+class AccuracyJob(NamedTuple):
     """Methods to run on one data set."""
 
     setting: DataSetting
@@ -49,7 +49,7 @@ class Job(NamedTuple):
     standardised: bool = False
 
 
-def measure(job: Job) -> list[Result]:
+def measure(job: AccuracyJob) -> list[Measurement]:
     """Run methods on one data set; `lingam.DirectLiNGAM` gets the rows of all sites in one table."""
     setting, methods, standardised = job
     model, tables = setting.draw()
@@ -64,7 +64,7 @@ def measure(job: Job) -> list[Result]:
         seconds = time.perf_counter() - start
         accuracy = ancestral_accuracy(order, model.B)
         kilobytes = sent / len(tables) / 1e3
-        results.append(Result(method, setting, standardised, order, accuracy, rounds, kilobytes, seconds))
+        results.append(Measurement(method, setting, standardised, order, accuracy, rounds, kilobytes, seconds))
     return results
 
 
@@ -74,19 +74,18 @@ def _lingam_order(X: Matrix) -> tuple[int, ...]:
     return tuple(int(i) for i in lingam.DirectLiNGAM().fit(X).causal_order_)
 
 
-def run_all(jobs: Iterable[Job], what: str) -> list[Result]:
+def run_all(jobs: Sequence[AccuracyJob], what: str) -> list[Measurement]:
     """Results of all jobs, on all processors, with progress on stderr."""
-    with ProcessPoolExecutor() as pool:
-        futures = [pool.submit(measure, job) for job in jobs]
-        results = []
-        for done, future in enumerate(futures, 1):
-            results += future.result()
-            print(f"{what}: {done} of {len(futures)} data sets", file=sys.stderr, end="\r", flush=True)
+
+    def say(done: int, total: int) -> None:
+        print(f"{what}: {done} of {total} data sets", file=sys.stderr, end="\r", flush=True)
+
+    results = [result for some in in_order(measure, jobs, progress=say) for result in some]
     print(file=sys.stderr)
     return results
 
 
-def main_table(results: Sequence[Result]) -> Iterator[str]:
+def main_table(results: Sequence[Measurement]) -> Iterator[str]:
     """Accuracy by regime on raw data, over all on standardised data, and costs."""
     yield "| method | symmetric | skewed | mixed | all | all, standardised | rounds | kB a site | s |"
     yield "|---|---|---|---|---|---|---|---|---|"
@@ -104,7 +103,7 @@ def main_table(results: Sequence[Result]) -> Iterator[str]:
         yield "| " + " | ".join([method, *cells, *costs, seconds]) + " |"
 
 
-def _mean(results: Sequence[Result]) -> str:
+def _mean(results: Sequence[Measurement]) -> str:
     if not results:
         return "-"
     values = np.array([result.accuracy for result in results])
@@ -112,7 +111,7 @@ def _mean(results: Sequence[Result]) -> str:
     return f"{values.mean():.4f} ± {error:.4f}"
 
 
-def identities(results: Sequence[Result]) -> Iterator[str]:
+def identities(results: Sequence[Measurement]) -> Iterator[str]:
     """How often orders that should be identical are."""
     orders = {(r.method, r.setting, r.standardised): r.order for r in results}
     raw = [setting for method, setting, standardised in orders if method == "fedrcd-x" and not standardised]
@@ -126,11 +125,11 @@ def identities(results: Sequence[Result]) -> Iterator[str]:
         yield f"- `{one}`: same order as `{other}` in {same} of {len(both)} data sets"
 
 
-def special_table(results: Sequence[Result]) -> Iterator[str]:
+def special_table(results: Sequence[Measurement]) -> Iterator[str]:
     """Accuracy and time of single settings."""
     yield "| method | p | rows in all | data sets | AncAcc, standardised | mean s | most s |"
     yield "|---|---|---|---|---|---|---|"
-    groups: dict[tuple[Any, ...], list[Result]] = {}
+    groups: dict[tuple[Any, ...], list[Measurement]] = {}
     for result in results:
         key = (result.method, result.setting.p, result.setting.sites * result.setting.rows)
         groups.setdefault(key, []).append(result)
@@ -144,8 +143,8 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
     yield "# Accuracy\n\nWritten by `make bench-accuracy`; do not edit.\n"
     methods = [*METHODS, LINGAM]
     settings = [DataSetting(noise=noise, seed=seed) for noise in NOISE_FAMILIES for seed in range(seeds)]
-    jobs = [Job(setting, methods) for setting in settings]
-    jobs += [Job(setting, list(METHODS), standardised=True) for setting in settings]
+    jobs = [AccuracyJob(setting, methods) for setting in settings]
+    jobs += [AccuracyJob(setting, list(METHODS), standardised=True) for setting in settings]
     results = run_all(jobs, "main table")
     yield (
         f"## The paper's setting\n\np = 20, 10 sites of 2000 rows, 11 noise families x {seeds} seeds; AncAcc, mean ± "
@@ -156,7 +155,7 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
     yield "\n## Orders that must be identical\n"
     yield from identities(results)
     yield "\n## Fewer rows, more variables, pairs only\n"
-    special: list[Job] = []
+    special: list[AccuracyJob] = []
     for p, sites, rows, chosen, count in (
         (20, 1, 500, ("fedrcd-s", "direct-lingam"), seeds),
         (20, 1, 2000, ("fedrcd-s", "direct-lingam"), seeds),
@@ -165,7 +164,9 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
         (20, 10, 2000, ("fedrcd-sp",), seeds),
     ):
         special += [
-            Job(DataSetting(noise=noise, seed=100 + seed, p=p, sites=sites, rows=rows), chosen, standardised=True)
+            AccuracyJob(
+                DataSetting(noise=noise, seed=100 + seed, p=p, sites=sites, rows=rows), chosen, standardised=True
+            )
             for noise in NOISE_FAMILIES
             for seed in range(count)
         ]

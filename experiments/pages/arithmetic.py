@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from experiments.harness.parallel import in_order
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
 from fedrcd.data.table import Table
 from fedrcd.evaluation.evaluate import DataSetting, standardised
@@ -33,7 +33,7 @@ SEED = 1000
 """First seed of the data sets; no other experiment draws from them."""
 
 
-class Outcome(NamedTuple):
+class BesideFloat(NamedTuple):
     """One method on one data set, in one arithmetic, beside float64."""
 
     method: str
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
     """What decided otherwise than in float64; empty if the order is the same."""
 
 
-def outcomes(k: int) -> list[Outcome]:
+def beside_float(k: int) -> list[BesideFloat]:
     """All methods in all arithmetics on data set k, in one frame; families take turns, half are standardised."""
     setting = DataSetting(noise=NOISE_FAMILIES[k % len(NOISE_FAMILIES)], seed=SEED + k)
     model, tables = setting.draw()
@@ -62,7 +62,7 @@ def outcomes(k: int) -> list[Outcome]:
             label = f"{setting.noise}, seed {setting.seed}{', standardised' if unit else ''}"
             accuracy = ancestral_accuracy(estimate.order, model.B)
             difference = _difference(plain, estimate, exact)
-            found.append(Outcome(method, arithmetic, label, accuracy, clipped, difference))
+            found.append(BesideFloat(method, arithmetic, label, accuracy, clipped, difference))
     return found
 
 
@@ -88,7 +88,7 @@ def _difference(plain: Estimate, other: Estimate, transport: InProcess) -> str:
     return f"refinement: contrast {abs(best - reached) / best:.1e} apart"
 
 
-def report(found: Sequence[Outcome], count: int) -> Iterator[str]:
+def report(found: Sequence[BesideFloat], count: int) -> Iterator[str]:
     """The tables."""
     yield "# Exact sums against float64"
     yield ""
@@ -131,11 +131,11 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("docs/arithmetic.md"))
     arguments = parser.parse_args()
-    found: list[Outcome] = []
-    with ProcessPoolExecutor() as pool:
-        for done, some in enumerate(pool.map(outcomes, range(arguments.data_sets)), 1):
-            found += some
-            print(f"{done} of {arguments.data_sets} data sets", file=sys.stderr, end="\r", flush=True)
+
+    def say(done: int, total: int) -> None:
+        print(f"{done} of {total} data sets", file=sys.stderr, end="\r", flush=True)
+
+    found = [one for some in in_order(beside_float, range(arguments.data_sets), progress=say) for one in some]
     text = "\n".join(report(found, arguments.data_sets)) + "\n"
     arguments.out.write_text(text, encoding="utf-8")
     print(text)

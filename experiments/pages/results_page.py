@@ -14,7 +14,7 @@ from experiments.harness.cells import QUICK, Scale
 from experiments.harness.experiment import Experiment
 from experiments.harness.records import provenance
 from experiments.harness.run_command import run_command
-from experiments.harness.store import Store
+from experiments.harness.store import ResultsStore
 from experiments.pages.claims import claims_table
 from experiments.pages.figures import draw
 from experiments.studies import EXPERIMENTS
@@ -32,19 +32,19 @@ two standard errors of zero is a tie.
 
 def nothing_finished(folder: Path, scale: Scale) -> FileError:
     """That a folder has nothing to show, and what to run: at the scale that was begun there, else at this one."""
-    begun = {Store(folder, name).recorded for name in EXPERIMENTS} - {None}
+    begun = {ResultsStore(folder, name).recorded for name in EXPERIMENTS} - {None}
     command = run_command("all", folder, (begun.pop() if len(begun) == 1 else None) or scale)
     return FileError(f"there are no finished results in {folder}; run {command} first")
 
 
-def lack(experiment: Experiment, store: Store) -> str:
+def lack(experiment: Experiment, store: ResultsStore) -> str:
     """What keeps results from being shown, and what to do; results that are not the experiment's are refused."""
     if store.results.exists():
         _require_own(experiment, store)
     return store.lack()
 
 
-def section(experiment: Experiment, store: Store) -> Iterator[str]:
+def section(experiment: Experiment, store: ResultsStore) -> Iterator[str]:
     """What an experiment found: how much was run, and its text."""
     if problem := lack(experiment, store):
         raise FileError(problem)
@@ -56,7 +56,7 @@ def section(experiment: Experiment, store: Store) -> Iterator[str]:
         yield from experiment.text(frame)
 
 
-def _require_own(experiment: Experiment, store: Store) -> None:
+def _require_own(experiment: Experiment, store: ResultsStore) -> None:
     """Refuse the file of another experiment.
 
     Files do not name their experiment, but its cells. One that has changed since keeps some of them as a rule, and its
@@ -78,7 +78,7 @@ def _require_own(experiment: Experiment, store: Store) -> None:
 
 
 @contextmanager
-def _columns_of(store: Store) -> Iterator[None]:
+def _columns_of(store: ResultsStore) -> Iterator[None]:
     """Call results damaged in which pandas does not find a column; other keys that are not found are bugs."""
     try:
         yield
@@ -115,7 +115,7 @@ def page(folder: Path, out: Path, figures: Path | None, scale: Scale = QUICK) ->
 
     `scale` is for advice on what to run where files do not say at which scale they were made.
     """
-    stores = {name: Store(folder, name, scale).as_recorded() for name in EXPERIMENTS}
+    stores = {name: ResultsStore(folder, name, scale).as_recorded() for name in EXPERIMENTS}
     finished = [one for one in EXPERIMENTS.values() if stores[one.name].results.exists()]
     if not finished:
         raise nothing_finished(folder, scale)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.harness.parallel import in_order
 from experiments.tasks.regimes import REGIMES, Regime
 from fedrcd.data.names import default_names
 from fedrcd.graphs.metrics import ancestral_accuracy
@@ -32,22 +33,23 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class Line(NamedTuple):
+class RegimeAccuracy(NamedTuple):
     """AncAcc of every variant on the data sets of one regime, shape (seeds, variants)."""
 
     regime: str
     accuracy: np.ndarray[Any, Any]
 
 
-def stress(regimes: Sequence[Regime], seeds: range, processes: int = 2) -> Iterator[Line]:
+def stress(regimes: Sequence[Regime], seeds: range, processes: int = 2) -> Iterator[RegimeAccuracy]:
     """Accuracies of all variants, regime by regime; all variants meet the same rows."""
-    with ProcessPoolExecutor(processes) as pool:
-        jobs = [(regime, [pool.submit(_accuracies, regime, seed) for seed in seeds]) for regime in regimes]
-        for regime, results in jobs:
-            yield Line(regime.name, np.array([result.result() for result in results]))
+    jobs = [(regime, seed) for regime in regimes for seed in seeds]
+    results = in_order(_accuracies, jobs, processes=processes)
+    for regime in regimes:
+        yield RegimeAccuracy(regime.name, np.array(list(islice(results, len(seeds)))))
 
 
-def _accuracies(regime: Regime, seed: int) -> list[float]:
+def _accuracies(job: tuple[Regime, int]) -> list[float]:
+    regime, seed = job
     B, X = regime.draw(seed)
     accuracies = []
     for method, options in VARIANTS.values():
@@ -57,7 +59,7 @@ def _accuracies(regime: Regime, seed: int) -> list[float]:
     return accuracies
 
 
-def markdown(lines: Sequence[Line]) -> Iterator[str]:
+def markdown(lines: Sequence[RegimeAccuracy]) -> Iterator[str]:
     """A table of mean accuracies, and of each variant's paired difference to `direct-lingam`, ± its standard error."""
     names = list(VARIANTS)
     yield "| regime | " + " | ".join(names) + " | s - direct-lingam |"

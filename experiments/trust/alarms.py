@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.trust.figures import curves
-from experiments.trust.pool import in_parallel
+from experiments.trust.progress import in_parallel
 from fedrcd.confidence.checks import Check, Findings, ask_residuals, assess
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES, Noise

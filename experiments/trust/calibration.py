@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.trust.figures import calibration
-from experiments.trust.pool import in_parallel
+from experiments.trust.progress import in_parallel
 from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
@@ -31,7 +31,7 @@ CASES = ((1, 10, "adaptive-lasso"), (5, 10, "adaptive-lasso"), (1, 50, "adaptive
 BINS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
 
 
-class Job(NamedTuple):
+class CalibrationJob(NamedTuple):
     """One data set and how it is resampled."""
 
     sites: int
@@ -48,7 +48,7 @@ class Edges(NamedTuple):
     true: BoolMatrix
 
 
-def simulate(job: Job) -> Edges:
+def simulate(job: CalibrationJob) -> Edges:
     """One data set; data depend on rows and seed alone, so all ways of resampling meet the same."""
     rng = np.random.default_rng([105, job.seed, job.rows])
     noise = NOISE_FAMILIES[job.seed % len(NOISE_FAMILIES)]
@@ -70,7 +70,7 @@ def with_groups(transport: InProcess) -> InProcess:
 def section(folder: Path, seeds: int = SEEDS) -> Iterator[str]:
     """Table and figure."""
     jobs = [
-        Job(sites, groups, rows, selection, seed)
+        CalibrationJob(sites, groups, rows, selection, seed)
         for sites, groups, selection in CASES
         for rows in ROWS
         for seed in range(seeds)

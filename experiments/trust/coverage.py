@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.trust.pool import in_parallel
+from experiments.trust.progress import in_parallel
 from fedrcd.confidence.bootstrap import draw_weights
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.data.simulate.models import random_model

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.trust.pool import in_parallel
+from experiments.trust.progress import in_parallel
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
 from fedrcd.evaluation.evaluate import DataSetting, standardised
 from fedrcd.graphs.dag import topological_order

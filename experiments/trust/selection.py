@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.trust.calibration import with_groups
-from experiments.trust.pool import in_parallel
+from experiments.trust.progress import in_parallel
 from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
@@ -26,7 +26,7 @@ CHOICES = (
 )
 
 
-class Job(NamedTuple):
+class SelectionJob(NamedTuple):
     """One data set."""
 
     rows: int
@@ -34,7 +34,7 @@ class Job(NamedTuple):
     seed: int
 
 
-def simulate(job: Job) -> list[int]:
+def simulate(job: SelectionJob) -> list[int]:
     """Distances of all choices on one data set."""
     rng = np.random.default_rng([106, job.seed, job.rows, int(100 * job.low)])
     noise = NOISE_FAMILIES[job.seed % len(NOISE_FAMILIES)]
@@ -60,7 +60,7 @@ def simulate(job: Job) -> list[int]:
 def section(seeds: int = SEEDS) -> Iterator[str]:
     """The table."""
     cases = [(rows, low) for low in (0.1, 0.5) for rows in ROWS]
-    jobs = [Job(rows, low, seed) for rows, low in cases for seed in range(seeds)]
+    jobs = [SelectionJob(rows, low, seed) for rows, low in cases for seed in range(seeds)]
     results = dict(zip(jobs, in_parallel(simulate, jobs, "edge selection"), strict=True))
     yield "## Edge selection\n"
     yield (
@@ -71,6 +71,6 @@ def section(seeds: int = SEEDS) -> Iterator[str]:
     yield "| selection | " + " | ".join(f"weights from {low}, {rows} rows" for rows, low in cases) + " |"
     yield "|---" * (len(cases) + 1) + "|"
     for k, choice in enumerate(CHOICES):
-        means = [np.mean([results[Job(rows, low, seed)][k] for seed in range(seeds)]) for rows, low in cases]
+        means = [np.mean([results[SelectionJob(rows, low, seed)][k] for seed in range(seeds)]) for rows, low in cases]
         yield f"| {choice} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |"
     yield ""

@@ -12,7 +12,7 @@ from experiments.__main__ import app, main
 from experiments.harness import runner
 from experiments.harness.cells import Scale
 from experiments.harness.experiment import Experiment
-from experiments.harness.store import Store
+from experiments.harness.store import ResultsStore
 from experiments.pages import results_page
 
 from experiments import studies
@@ -59,6 +59,12 @@ def advice(said):
     return re.findall("`([^`]*)`", said.splitlines()[-1])[-1]
 
 
+def arguments_of(command):
+    """What follows `python -m experiments` in a command."""
+    assert command.startswith("python -m experiments ")
+    return shlex.split(command)[3:]
+
+
 def rename(folder, old, new):
     """Give the results of an experiment the name of another."""
     for ending in (".parquet", ".seconds.parquet"):
@@ -81,7 +87,7 @@ def test_files_of_no_experiment_are_not_looked_at(fedrcd, tmp_path):
 def test_a_damaged_experiment_stops_no_other_and_the_line_says_how_to_mend_it(fedrcd, tmp_path):
     fedrcd("run", "small", "larger")
     (tmp_path / "larger.parquet").write_text("spoiled")
-    Store(tmp_path, "small").clear()
+    ResultsStore(tmp_path, "small").clear()
     code, out, err = fedrcd("run", "small")
     assert code == 0
     assert "2 cells measured" in out
@@ -126,7 +132,7 @@ def test_the_way_out_of_damage_works_as_printed(monkeypatch, capsys, tmp_path, c
     code, _, err = fedrcd(*command, "--results", "my results")
     assert code == 4
     assert advice(err) == "python -m experiments run small --full --seeds 3 --results 'my results' --fresh"
-    assert typed(shlex.split(advice(err)), monkeypatch, capsys)[0] == 0
+    assert fedrcd(*arguments_of(advice(err)))[0] == 0
     assert contents(folder)["small.parquet"] == whole["small.parquet"]
     assert contents(tmp_path / "results" / "quick") == usual
 
@@ -147,7 +153,7 @@ def test_where_nothing_is_finished_the_command_says_scale_and_folder(monkeypatch
     ("command", "name"), [(("show", "small"), "small"), (("show", "all"), "all"), (("report",), "all")]
 )
 def test_what_was_begun_is_to_be_finished_at_its_scale(fedrcd, tmp_path, command, name):
-    Store(tmp_path, "small", Scale(seeds=5)).begin(some_cells(2))
+    ResultsStore(tmp_path, "small", Scale(seeds=5)).begin(some_cells(2))
     assert advice(fedrcd(*command)[2]) == f"python -m experiments run {name} --seeds 5 --results {tmp_path}"
 
 
@@ -156,12 +162,12 @@ def test_what_was_begun_is_to_be_finished_at_its_scale(fedrcd, tmp_path, command
 def test_results_of_another_experiment_are_not_shown_under_this_name(fedrcd, tmp_path, command, kept):
     fedrcd("run", "larger")
     if kept == "some":
-        Store(tmp_path, "larger").forget("any", {"ratios"})
+        ResultsStore(tmp_path, "larger").forget("any", {"ratios"})
     rename(tmp_path, "larger", "small")
     code, out, err = fedrcd(*command)
     assert (code, out) == (4, "")
     assert f"{tmp_path / 'small.parquet'} holds the results of larger, not of small; restore it, or start over" in err
-    assert fedrcd(*shlex.split(advice(err))[2:])[0] == 0
+    assert fedrcd(*arguments_of(advice(err)))[0] == 0
     assert "seeds [0, 1]" in fedrcd("show", "small")[1]
 
 
@@ -250,7 +256,7 @@ def test_experiments_of_one_fresh_command_share_what_it_measures(fedrcd):
 
 def test_going_on_with_a_fresh_run_takes_nothing_over_either(fedrcd, tmp_path):
     fedrcd("run", "larger")
-    Store(tmp_path, "small").begin(some_cells(2), fresh=True)
+    ResultsStore(tmp_path, "small").begin(some_cells(2), fresh=True)
     assert "small: 2 cells measured; results" in fedrcd("run", "small")[1]
 
 
@@ -280,7 +286,7 @@ def test_all_shows_what_is_finished_and_says_what_is_not(fedrcd, tmp_path):
 @pytest.mark.parametrize("command", [("show", "larger"), ("report",)])
 def test_results_that_lack_cells_are_neither_shown_nor_reported(fedrcd, tmp_path, command):
     fedrcd("run", "small", "larger")
-    assert Store(tmp_path, "larger").forget("any", {"ratios"}) == 3
+    assert ResultsStore(tmp_path, "larger").forget("any", {"ratios"}) == 3
     code, _, err = fedrcd(*command)
     assert code == 4
     assert "3 cells are missing from" in err

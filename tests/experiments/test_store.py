@@ -15,7 +15,7 @@ from experiments.harness.cells import FULL, QUICK, Cell, Scale
 from experiments.harness.records import record
 from experiments.harness.run_command import run_command
 from experiments.harness.runner import elsewhere, run_cells
-from experiments.harness.store import Store
+from experiments.harness.store import ResultsStore
 from experiments.pages.ratios import ratios
 
 from fedrcd.errors import ConfigError, FileError
@@ -26,15 +26,15 @@ from pathlib import Path
 from unittest.mock import patch
 from tests.experiments.test_store import some_cells
 from experiments.harness.runner import run_cells
-from experiments.harness.store import Store
+from experiments.harness.store import ResultsStore
 kept = []
-def add(self, record, add=Store.add):
+def add(self, record, add=ResultsStore.add):
     add(self, record)
     kept.append(record)
     if len(kept) == 40:
         os.kill(os.getpid(), signal.SIGKILL)
-Store.add = add
-run_cells(some_cells(80), Store(Path(sys.argv[1]), "small"), processes=2)
+ResultsStore.add = add
+run_cells(some_cells(80), ResultsStore(Path(sys.argv[1]), "small"), processes=2)
 """
 
 
@@ -47,7 +47,7 @@ def some_cells(number, rows=400):
 
 def finished(folder, cells, name="small"):
     """Results of cells, measured in this process."""
-    store = Store(folder, name)
+    store = ResultsStore(folder, name)
     store.begin(cells)
     for cell in cells:
         store.add(record(cell, cell.measure(), seconds=0.5))
@@ -67,7 +67,7 @@ def test_a_killed_run_goes_on_and_gives_the_identical_file(tmp_path):
     journal = tmp_path / "killed" / "small.unfinished.jsonl"
     assert journal.read_bytes().count(b"\n") == 1 + 40  # the settings, then a line a cell
     assert not (tmp_path / "killed" / "small.parquet").exists()
-    outcome = run_cells(some_cells(80), Store(tmp_path / "killed", "small"), processes=2)
+    outcome = run_cells(some_cells(80), ResultsStore(tmp_path / "killed", "small"), processes=2)
     assert (outcome.found, outcome.measured) == (40, 40)
     assert not journal.exists()
     whole = finished(tmp_path / "whole", some_cells(80))
@@ -93,19 +93,19 @@ def test_finished_results_are_not_measured_again(tmp_path):
 
 def test_cells_of_other_experiments_are_taken_over(tmp_path):
     finished(tmp_path, some_cells(3), name="other")
-    outcome = run_cells(some_cells(2), Store(tmp_path, "small"), others=[Store(tmp_path, "other")])
+    outcome = run_cells(some_cells(2), ResultsStore(tmp_path, "small"), others=[ResultsStore(tmp_path, "other")])
     assert (outcome.taken_over, outcome.measured) == (2, 0)
     alone = finished(tmp_path / "alone", some_cells(2))
     assert (tmp_path / "small.parquet").read_bytes() == alone.results.read_bytes()
 
 
 def test_cells_of_unfinished_runs_are_taken_over_and_their_journal_is_left_alone(tmp_path):
-    cells, running = some_cells(3), Store(tmp_path, "running")
+    cells, running = some_cells(3), ResultsStore(tmp_path, "running")
     running.begin(cells)
     running.add(record(cells[0], cells[0].measure(), seconds=0.1))
     with running.journal.open("a") as file:
         file.write("half a li")
-    outcome = run_cells(cells[:1], Store(tmp_path, "small"), others=[running])
+    outcome = run_cells(cells[:1], ResultsStore(tmp_path, "small"), others=[running])
     assert (outcome.taken_over, outcome.measured) == (1, 0)
     assert running.journal.read_text().endswith("half a li")
 
@@ -122,7 +122,7 @@ def test_an_unreadable_file_of_another_experiment_is_skipped_with_a_line(tmp_pat
 
 
 def test_a_journal_line_without_rows_is_refused(tmp_path):
-    store, cells = Store(tmp_path, "small"), some_cells(2)
+    store, cells = ResultsStore(tmp_path, "small"), some_cells(2)
     store.begin(cells)
     with store.journal.open("a") as file:
         file.write(json.dumps({"cell": cells[0].key}) + "\n")
@@ -135,20 +135,20 @@ def test_a_fresh_run_that_cannot_start_forgets_nothing(tmp_path):
     store.begin(cells)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with store.claimed(), pytest.raises(ConfigError, match="another run of small is under way"):
-        run_cells(cells, Store(tmp_path, "small"), fresh=True)
+        run_cells(cells, ResultsStore(tmp_path, "small"), fresh=True)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
-    store, cells = Store(tmp_path, "small"), some_cells(2)
+    store, cells = ResultsStore(tmp_path, "small"), some_cells(2)
     store.begin(cells)
     with store.claimed(), pytest.raises(ConfigError, match="another run of small is under way"):
-        run_cells(cells, Store(tmp_path, "small"))
+        run_cells(cells, ResultsStore(tmp_path, "small"))
     assert run_cells(cells, store, processes=1).measured == 2
 
 
 def test_a_torn_last_line_is_cut_off(tmp_path):
-    store, cells = Store(tmp_path, "small"), some_cells(3)
+    store, cells = ResultsStore(tmp_path, "small"), some_cells(3)
     store.begin(cells)
     store.add(record(cells[0], cells[0].measure(), seconds=0.1))
     with store.journal.open("a") as file:
@@ -160,7 +160,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path):
 
 def test_other_settings_are_refused_with_a_way_out(tmp_path):
     store = finished(tmp_path, some_cells(2))
-    wanted = Store(tmp_path, "small", Scale(seeds=3))
+    wanted = ResultsStore(tmp_path, "small", Scale(seeds=3))
     with pytest.raises(ConfigError, match=r"\(the small grid, 2 seeds\) than those wanted \(the small grid, 3 seeds\)"):
         wanted.open(some_cells(3))
     with pytest.raises(ConfigError, match=f"other folder with --results, or {way_out(wanted)}"):
@@ -240,8 +240,8 @@ def test_results_whose_cells_have_no_keys_are_damaged(tmp_path):
 
 
 def test_the_scale_is_taken_from_any_file_that_says_it(tmp_path):
-    cells, made = some_cells(2), Store(tmp_path, "small", Scale(full=True, seeds=3))
-    asked = Store(tmp_path, "small")
+    cells, made = some_cells(2), ResultsStore(tmp_path, "small", Scale(full=True, seeds=3))
+    asked = ResultsStore(tmp_path, "small")
     assert asked.recorded is None
     assert asked.as_recorded() == asked
     made.begin(cells)
@@ -275,7 +275,7 @@ def test_a_scale_is_read_back_from_its_words(scale):
 
 @pytest.mark.parametrize("line", ["nonsense\n", json.dumps(["a", "list"]) + "\n", "{}\n"])
 def test_a_damaged_journal_is_refused(tmp_path, line):
-    store, cells = Store(tmp_path, "small"), some_cells(2)
+    store, cells = ResultsStore(tmp_path, "small"), some_cells(2)
     store.begin(cells)
     with store.journal.open("a") as file:
         file.write(line)
@@ -337,7 +337,7 @@ def test_forgetting_that_is_killed_between_its_files_leaves_both_readable(tmp_pa
 def test_a_run_that_is_killed_between_its_files_goes_on(tmp_path):
     with patch.object(Path, "replace", die_after), pytest.raises(KeyboardInterrupt):
         finished(tmp_path, some_cells(2))
-    store = Store(tmp_path, "small")
+    store = ResultsStore(tmp_path, "small")
     outcome = run_cells(some_cells(2), store)
     assert (outcome.found, outcome.measured) == (2, 0)
     assert list(store.frame()["seconds"]) == [0.5] * 6
@@ -345,7 +345,7 @@ def test_a_run_that_is_killed_between_its_files_goes_on(tmp_path):
 
 
 def test_results_that_lack_cells_are_refused_until_they_are_measured(tmp_path):
-    store, cells = Store(tmp_path, "small"), cells_with_methods()
+    store, cells = ResultsStore(tmp_path, "small"), cells_with_methods()
     finished(tmp_path, cells)
     store.forget("fedishc", ())
     with pytest.raises(
@@ -358,7 +358,7 @@ def test_results_that_lack_cells_are_refused_until_they_are_measured(tmp_path):
 
 def test_cells_whose_package_is_missing_are_left_out_and_said_so(tmp_path):
     lame = Cell(ratios, {**some_cells(1)[0].settings, "seed": 99}, "no_such_package")
-    store = Store(tmp_path, "small")
+    store = ResultsStore(tmp_path, "small")
     outcome = run_cells([*some_cells(1), lame], store, processes=1)
     assert outcome.left_out == store.left_out == {"no_such_package": 1}
     assert set(store.frame()["seed"]) == {0}

@@ -40,14 +40,14 @@ def test_tiers_do_not_hurt():
 
 def test_probabilities_are_paired_with_the_truth(monkeypatch):
     monkeypatch.setattr(calibration, "REPLICATES", 5)
-    edges = calibration.simulate(calibration.Job(2, 10, 500, "bic", 4))
+    edges = calibration.simulate(calibration.CalibrationJob(2, 10, 500, "bic", 4))
     assert edges.probability.shape == edges.true.shape == (calibration.P * (calibration.P - 1),)
     assert edges.probability[edges.true].mean() > edges.probability[~edges.true].mean()
 
 
 def test_every_selection_has_a_distance(monkeypatch):
     monkeypatch.setattr(selection, "REPLICATES", 5)
-    distances = selection.simulate(selection.Job(500, 0.5, 4))
+    distances = selection.simulate(selection.SelectionJob(500, 0.5, 4))
     assert len(distances) == len(selection.CHOICES)
     assert distances[0] > min(distances)
 

@@ -37,7 +37,7 @@ def checked(disk, name=A, **settings):
         return check_site(*opened)
 
 
-def findings(disk, kind, **settings):
+def remarks(disk, kind, **settings):
     return [one.text for one in checked(disk, **settings) if one.kind == kind]
 
 
@@ -51,9 +51,9 @@ def previewed(disk, method, name=A, *, groups=0, check=False, **settings):
 
 
 def test_a_good_table_is_fine(disk):
-    assert findings(disk, "warning") == []
-    assert findings(disk, "refusal") == []
-    assert findings(disk, "fine") == [
+    assert remarks(disk, "warning") == []
+    assert remarks(disk, "refusal") == []
+    assert remarks(disk, "fine") == [
         "5 columns and 1 block as the federation says",
         "block 'hospital-a': 400 complete rows, 100 needed for any method".replace("100", "50"),
         "block 'hospital-a': 0 of 1,000 numbers released that may ever be",
@@ -66,7 +66,7 @@ def test_binary_and_few_level_columns_are_warned_of(disk):
         rows[:, 1] = np.arange(len(rows)) % 7
 
     rewrite(disk, change)
-    warnings = " ".join(findings(disk, "warning"))
+    warnings = " ".join(remarks(disk, "warning"))
     assert "column 'x1' is binary" in warnings
     assert "column 'x2' has 7 levels only" in warnings
 
@@ -76,7 +76,7 @@ def test_a_rare_level_would_be_refused(disk):
         rows[:, 0] = np.arange(len(rows)) < 3
 
     rewrite(disk, change)
-    assert "fewer than 11 rows share a level of 'x1'" in findings(disk, "refusal")[0]
+    assert "fewer than 11 rows share a level of 'x1'" in remarks(disk, "refusal")[0]
 
 
 def test_another_unit_is_warned_of(disk):
@@ -84,7 +84,7 @@ def test_another_unit_is_warned_of(disk):
         rows[:, 2] *= 1000
 
     rewrite(disk, change)
-    assert "column 'x3' lies far from its declared frame, in units: is it another unit?" in findings(disk, "warning")[0]
+    assert "column 'x3' lies far from its declared frame, in units: is it another unit?" in remarks(disk, "warning")[0]
 
 
 def test_values_far_outside_are_warned_of(disk):
@@ -92,7 +92,7 @@ def test_values_far_outside_are_warned_of(disk):
         rows[0, 2] += 60 * disk.federation.frame["x3"].scale
 
     rewrite(disk, change)
-    assert "column 'x3' has values far outside its frame" in findings(disk, "warning")[0]
+    assert "column 'x3' has values far outside its frame" in remarks(disk, "warning")[0]
 
 
 def test_gross_errors_are_named_to_the_people_at_the_site(disk):
@@ -100,17 +100,17 @@ def test_gross_errors_are_named_to_the_people_at_the_site(disk):
         rows[:2, 1] = 1e4 * (1 + rows[:2, 1])
 
     rewrite(disk, change)
-    [warning] = [text for text in findings(disk, "warning") if "far apart" in text]
+    [warning] = [text for text in remarks(disk, "warning") if "far apart" in text]
     assert "values in 'x2' stand far apart from all others" in warning
     assert "--trim 8, before the first answer" in warning
-    assert "--trim 8 leaves out 2 of 400 complete rows" in findings(disk, "warning", trim=8.0)[0]
-    assert not any("far apart" in text for text in findings(disk, "warning", trim=8.0))
-    assert "398 complete rows" in findings(disk, "fine", trim=8.0)[1]
+    assert "--trim 8 leaves out 2 of 400 complete rows" in remarks(disk, "warning", trim=8.0)[0]
+    assert not any("far apart" in text for text in remarks(disk, "warning", trim=8.0))
+    assert "398 complete rows" in remarks(disk, "fine", trim=8.0)[1]
 
 
 def test_a_trim_that_leaves_out_nothing_is_fine(disk):
-    assert findings(disk, "warning", trim=50.0) == []
-    assert "--trim 50 leaves out 0 of 400 complete rows" in findings(disk, "fine", trim=50.0)[1]
+    assert remarks(disk, "warning", trim=50.0) == []
+    assert "--trim 50 leaves out 0 of 400 complete rows" in remarks(disk, "fine", trim=50.0)[1]
 
 
 def test_a_trim_that_cannot_be_is_an_error(disk):
@@ -126,25 +126,25 @@ def test_another_trim_than_before_would_be_refused(disk):
     served = disk.service(A, trim=8.0)
     question = PairQuestion(disk.federation.variables, disk.federation.declared_frame(), 4, grid=ARITHMETIC["exact"])
     served.reply(Request("r1.0", 1, disk.digest, A, NAMES, question))
-    assert findings(disk, "refusal", trim=8.0) == []
-    assert "summed with --trim 8 before" in findings(disk, "refusal")[0]
+    assert remarks(disk, "refusal", trim=8.0) == []
+    assert "summed with --trim 8 before" in remarks(disk, "refusal")[0]
     other = replace(disk.federation, frame={**disk.federation.frame, "x1": VariableFrame(0.0, 3.0)})
-    [text] = findings(disk, "refusal", trim=8.0, federation=other)
+    [text] = remarks(disk, "refusal", trim=8.0, federation=other)
     assert "--trim 8 in another frame before" in text
     assert "--trim" in previewed(disk, "fedrcd-s").releases[0].refusal
     assert previewed(disk, "fedrcd-s", trim=8.0).releases[0].refusal == ""
 
 
 def test_few_rows_would_be_refused(disk):
-    assert "any question needs 500" in findings(disk, "refusal", rules=Rules(rows=500))[0]
-    assert "other methods can run" in findings(disk, "refusal", rules=Rules(rows_per_tensor=20.0))[0]
+    assert "any question needs 500" in remarks(disk, "refusal", rules=Rules(rows=500))[0]
+    assert "other methods can run" in remarks(disk, "refusal", rules=Rules(rows_per_tensor=20.0))[0]
 
 
 def test_a_budget_that_is_used_up_shows(disk):
     spent = Entry(
         time="t", run="r", round=1, federation="f", digest="d", question="q", outcome="answered", block=A, numbers=1000
     )
-    assert "1,000 of 1,000 numbers released" in findings(disk, "refusal", history=[spent])[0]
+    assert "1,000 of 1,000 numbers released" in remarks(disk, "refusal", history=[spent])[0]
 
 
 def test_a_table_that_is_not_as_declared_is_an_error(disk):

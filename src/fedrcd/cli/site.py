@@ -143,10 +143,10 @@ def serve(
     if trust_coordinator:
         print(TRUSTING, file=sys.stderr)
     with progress_bar("checking the table"), _opened(settings) as (door, tables):
-        findings = check_site(door, tables)
-    for finding in findings:
-        if finding.kind != "fine":
-            print(f"note: {finding.text}", file=sys.stderr)
+        remarks = check_site(door, tables)
+    for remark in remarks:
+        if remark.kind != "fine":
+            print(f"note: {remark.text}", file=sys.stderr)
     settings.write(home / "site.json")
     prepare_node(home)
     print(f"site {name} answers {coordinator}; its log: fedrcd site log --state {home}", file=sys.stderr)
@@ -164,13 +164,13 @@ def check(
 
     settings = _settings(name, federation, data, state, trim=trim)
     with progress_bar("checking the table"), _opened(settings) as (door, tables):
-        findings = check_site(door, tables)
+        remarks = check_site(door, tables)
     if json:
-        print(json_form.dumps([asdict(finding) for finding in findings], indent=1))
+        print(json_form.dumps([asdict(remark) for remark in remarks], indent=1))
     else:
-        for finding in findings:
-            print(f"{finding.kind:8} {finding.text}")
-    if any(finding.kind == "refusal" for finding in findings):
+        for remark in remarks:
+            print(f"{remark.kind:8} {remark.text}")
+    if any(remark.kind == "refusal" for remark in remarks):
         raise typer.Exit(6)
 
 

@@ -29,87 +29,87 @@ SOME_LEVELS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Remark:
     """One thing that was looked at: "fine", a "warning", or a "refusal" that some question would meet."""
 
     kind: Literal["fine", "warning", "refusal"]
     text: str
 
 
-def check_site(door: Door, tables: Sequence[Table]) -> list[Finding]:
-    """All findings on the rows that a site's door would sum; raises as the door does where there are none."""
+def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
+    """All remarks on the rows that a site's door would sum; raises as the door does where there are none."""
     federation, history = door.federation, door.store.entries()
     entry = federation.site(door.site)
     columns = f"{len(entry.columns)} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
-    findings = [Finding("fine", f"{columns} as the federation says")]
+    remarks = [Remark("fine", f"{columns} as the federation says")]
     for table in tables:
         before, block = count_rows(door.unstruck(table).select(is_complete)), door.present(table)
         if door.store.is_withdrawn(table.block):
-            findings.append(Finding("refusal", f"block {table.block!r} was taken out; `fedrcd contribute --rejoin`"))
-        findings += _on_trim(block, before, door.trim)
+            remarks.append(Remark("refusal", f"block {table.block!r} was taken out; `fedrcd contribute --rejoin`"))
+        remarks += _on_trim(block, before, door.trim)
         tag = trim_tag(block.columns, federation, door.trim)
-        findings += _on_earlier_trims(block, tag, history)
-        findings += _on_rows(block, door.rules)
-        findings += _on_levels(block, door.rules)
-        findings += _on_units(block, federation)
-        findings += _on_gross_errors(block)
-        findings += _on_budget(block, door.rules, history)
-    return findings
+        remarks += _on_earlier_trims(block, tag, history)
+        remarks += _on_rows(block, door.rules)
+        remarks += _on_levels(block, door.rules)
+        remarks += _on_units(block, federation)
+        remarks += _on_gross_errors(block)
+        remarks += _on_budget(block, door.rules, history)
+    return remarks
 
 
-def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Finding]:
+def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Remark]:
     if trim is not None:
         lost = rows - count_rows(block)
         text = f"block {block.block!r}: --trim {trim:g} leaves out {lost:,} of {rows:,} complete rows"
-        yield Finding("warning" if lost else "fine", text)
+        yield Remark("warning" if lost else "fine", text)
 
 
-def _on_earlier_trims(block: Table, tag: str, history: Sequence[Entry]) -> Iterator[Finding]:
+def _on_earlier_trims(block: Table, tag: str, history: Sequence[Entry]) -> Iterator[Remark]:
     used = {entry.trim for entry in history if entry.outcome == ANSWERED and entry.block == block.block}
     for other in sorted(used - {tag}):
         limit = tagged_limit(other)
         how = f"{limit} in another frame" if limit == tagged_limit(tag) else limit
-        yield Finding(
+        yield Remark(
             "refusal",
             f"block {block.block!r}: its rows were summed with {how} before; keep to that: only rows of a new block "
             "may be trimmed otherwise",
         )
 
 
-def _on_rows(block: Table, rules: Rules) -> Iterator[Finding]:
+def _on_rows(block: Table, rules: Rules) -> Iterator[Remark]:
     rows, p = count_rows(block), len(block.columns)
     needed, tensor = rules.needed_rows(p), rules.needed_tensor_rows(p)
     if rows < needed:
-        yield Finding("refusal", f"block {block.block!r}: {rows:,} complete rows; any question needs {needed:,}")
+        yield Remark("refusal", f"block {block.block!r}: {rows:,} complete rows; any question needs {needed:,}")
     elif rows < tensor:
-        yield Finding(
+        yield Remark(
             "refusal",
             f"block {block.block!r}: {rows:,} complete rows; the full tensor (fedrcd-s, fedrcd-t) needs {tensor:,}; "
             "other methods can run",
         )
     else:
-        yield Finding("fine", f"block {block.block!r}: {rows:,} complete rows, {tensor:,} needed for any method")
+        yield Remark("fine", f"block {block.block!r}: {rows:,} complete rows, {tensor:,} needed for any method")
 
 
-def _on_levels(block: Table, rules: Rules) -> Iterator[Finding]:
+def _on_levels(block: Table, rules: Rules) -> Iterator[Remark]:
     for name, values in few_levels(block, SOME_LEVELS).items():
         count = len(values)
         what = "is binary" if count == 2 else f"has {count} levels only"
-        yield Finding(
+        yield Remark(
             "warning", f"block {block.block!r}: column {name!r} {what}: sums give away how many rows have each"
         )
     small = next(small_cells(block, 4, rules), None)
     if small is not None:
         together = "a level" if len(small) == 1 else "a combination of levels"
         names = ", ".join(map(repr, small))
-        yield Finding(
+        yield Remark(
             "refusal",
             f"block {block.block!r}: fewer than {rules.cell} rows share {together} of {names}; merge levels or leave "
             "the column out",
         )
 
 
-def _on_units(block: Table, federation: Federation) -> Iterator[Finding]:
+def _on_units(block: Table, federation: Federation) -> Iterator[Remark]:
     for j, name in enumerate(block.columns):
         frame = federation.frame.get(name)
         if frame is None:
@@ -118,12 +118,12 @@ def _on_units(block: Table, federation: Federation) -> Iterator[Finding]:
         shift, spread = abs(mean - frame.centre) / frame.scale, deviation / frame.scale
         if shift > FAR or not 1 / FAR < spread < FAR:
             unit = f", in {frame.unit}" if frame.unit else ""
-            yield Finding(
+            yield Remark(
                 "warning",
                 f"block {block.block!r}: column {name!r} lies far from its declared frame{unit}: is it another unit?",
             )
         elif farthest / frame.scale > 4 * FAR:
-            yield Finding("warning", f"block {block.block!r}: column {name!r} has values far outside its frame")
+            yield Remark("warning", f"block {block.block!r}: column {name!r} has values far outside its frame")
 
 
 def _moments(block: Table, column: int, centre: float) -> tuple[float, float, float]:
@@ -137,20 +137,20 @@ def _moments(block: Table, column: int, centre: float) -> tuple[float, float, fl
     return centre + mean, float(np.sqrt(max(square / count_rows(block) - mean**2, 0.0))), farthest
 
 
-def _on_gross_errors(block: Table) -> Iterator[Finding]:
+def _on_gross_errors(block: Table) -> Iterator[Remark]:
     names = gross_errors(block)
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        yield Finding(
+        yield Remark(
             "warning",
             f"block {block.block!r}: values in {', '.join(map(repr, names[:SHOWN]))}{more} stand far apart from all "
             "others; if they are errors correct them, or leave their rows out by --trim 8, before the first answer",
         )
 
 
-def _on_budget(block: Table, rules: Rules, history: Sequence[Entry]) -> Iterator[Finding]:
+def _on_budget(block: Table, rules: Rules, history: Sequence[Entry]) -> Iterator[Remark]:
     spent, allowed = spent_numbers(history, block.block), rules.budget(count_rows(block), len(block.columns))
-    yield Finding(
+    yield Remark(
         "fine" if spent < allowed else "refusal",
         f"block {block.block!r}: {spent:,} of {allowed:,} numbers released that may ever be",
     )
