@@ -1,0 +1,60 @@
+"""One word, one meaning: the table of words, and the names of classes."""
+
+import ast
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split("\n## Words\n")[1].split("\n## ")[0]
+LINES = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in GLOSSARY.splitlines() if line[:2] == "| "]
+WORDS = {word: place for word, _, place in LINES[1:]}
+TWICE = {"Entry", "Graph", "Line", "Residuals", "Result"}
+"""Names that still stand for two classes of the package; the list may only get shorter."""
+
+
+def resolve(place):
+    """A module, or what a module has."""
+    try:
+        return import_module(place)
+    except ModuleNotFoundError:
+        module, _, name = place.rpartition(".")
+        return getattr(import_module(module), name)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_is_where_the_table_says(word):
+    place = re.fullmatch("`(.+)`|-", WORDS[word])
+    assert place
+    if place[1]:
+        assert resolve(f"fedrcd.{place[1]}")
+
+
+def test_every_word_stands_there_once():
+    words = [word for word, *_ in LINES[1:]]
+    assert len(words) == len(set(words)) > 40
+
+
+def test_a_class_of_a_words_name_is_the_one_of_the_table():
+    named = {word.capitalize(): place for word, place in WORDS.items() if place != "-"}
+    for name, place in named.items():
+        last = place.strip("`").rpartition(".")[2]
+        assert not last[0].isupper() or last == name or name not in classes(), (name, place)
+
+
+def classes():
+    """How often each public class name is used, in the package and the experiments."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for top in ("src", "experiments") for path in paths(top)]
+    names = [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return Counter(name for name in names if not name.startswith("_"))
+
+
+def paths(top):
+    return sorted((ROOT / top).rglob("*.py"))
+
+
+def test_no_two_classes_have_one_name():
+    assert {name for name, count in classes().items() if count > 1} <= TWICE
