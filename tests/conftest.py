@@ -1,10 +1,16 @@
 """Settings for every test: hypothesis repeats the same examples and never judges a noisy machine's clock."""
 
+from functools import cache
+
 import pytest
+import typer.testing
 from hypothesis import settings
 
 settings.register_profile("fedrcd", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("fedrcd")
+
+# Every command that a test types would build all commands anew, which takes longer than most of them run.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 WAITING = ("test_machines.py", "test_page_in_browser.py")
 """Files that mostly wait for other processes: started first, they do not keep everybody waiting at the end."""
