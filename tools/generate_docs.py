@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tools import equations
+from tools import equations, import_map
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- methods: written by `make docs` -->\n", "<!-- end of methods -->"
@@ -120,6 +120,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/equations.md": equations_page,
     "docs/reference/commands.md": commands_page,
     "docs/figures/hospitals.svg": picture,
+    "docs/figures/rooms.svg": import_map.picture,
     "README.md": readme,
 }
 """What writes each file that comes from the code, by its path in the repository."""
