@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TAG = re.compile(r"\[P, ([^\]]+)\]")
-SOURCE = Path(__file__).parents[1] / "src"
+ROOT = Path(__file__).parents[1]
 
 EQUATIONS = {
     "tau4": "fourth-order asymmetry of a pair",
@@ -47,9 +47,10 @@ class Tag(NamedTuple):
     summary: str
 
 
-def collect(root: Path = SOURCE) -> list[Tag]:
-    """All tags below a folder, in the order of the files."""
-    return [tag for path in sorted(root.rglob("*.py")) for tag in _of_file(path, root)]
+def collect(*folders: Path) -> list[Tag]:
+    """All tags below some folders, of the package and the experiments by default, in the order of the files."""
+    chosen = folders or (ROOT / "src" / "fedrcd", ROOT / "experiments")
+    return [tag for folder in chosen for path in sorted(folder.rglob("*.py")) for tag in _of_file(path, folder.parent)]
 
 
 def _of_file(path: Path, root: Path) -> Iterator[Tag]:

@@ -1,6 +1,7 @@
 """`python -m experiments`, as a user types it."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -18,10 +19,11 @@ PAPERS = {"complexity", "noise", "ablation", "scalability", "invariance", "strat
 OURS = {"sample-size", "when-scale-suffices", "coefficient", "site-effects"}
 
 
-def experiments(*arguments):
-    """Run `python -m experiments`; what came of it."""
+def experiments(*arguments, cwd=ROOT):
+    """Run `python -m experiments` in a folder; what came of it."""
     command = [sys.executable, "-m", "experiments", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
+    place = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=cwd, env=place)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_an_edge_is_stored_at_effect_then_cause():
 
 
 def test_every_stored_network_is_offered():
-    stored = json.loads(files("fedrcd.data").joinpath("bnlearn.json").read_text(encoding="utf-8"))
+    stored = json.loads(files("fedrcd.data.simulate").joinpath("bnlearn.json").read_text(encoding="utf-8"))
     assert tuple(stored) == TOPOLOGIES
 
 

@@ -129,13 +129,15 @@ def test_what_the_paper_proves_is_shown_with_what_measures_it():
 
 
 def test_tags_in_comments_belong_to_the_function_around_them(tmp_path):
-    (tmp_path / "one.py").write_text(
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "one.py").write_text(
         '"""M [P, Sec. 2]."""\n\n\ndef f():\n    """F."""\n    return 1  # [P, Eqs. a, b]\n'
     )
-    assert equations.collect(tmp_path) == [
-        ("Section 2", "one", "", "M."),
-        ("Eq. a", "one", "f", "F."),
-        ("Eq. b", "one", "f", "F."),
+    assert equations.collect(package) == [
+        ("Section 2", "package.one", "", "M."),
+        ("Eq. a", "package.one", "f", "F."),
+        ("Eq. b", "package.one", "f", "F."),
     ]
 
 
