@@ -172,7 +172,7 @@ def report(seeds: int, regime_seeds: int) -> Iterator[str]:
         ]
     yield from special_table(run_all(special, "special settings"))
     yield (
-        f"\n## Harder regimes\n\n{regime_seeds} data sets each, standardised; see `experiments/regimes.py`. "
+        f"\n## Harder regimes\n\n{regime_seeds} data sets each, standardised; see `experiments/tasks/regimes.py`. "
         f"`{stress.REFERENCE}` stands in for `{LINGAM}`, which was not run here: their orders are identical "
         "([verification.md](verification.md) counts them, and above those of `fed-direct`).\n"
     )
