@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -105,9 +106,12 @@ class Place:
         return place
 
     def copied(self, folder: Path) -> Place:
-        """The same place elsewhere; whoever served it there was not started yet."""
+        """The same place elsewhere; who serves it was started where it was started here."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
-        return Place(folder)
+        place = Place(folder)
+        paths = {"federation": str(place.file), "data": str(place.data), "state": str(place.state)}
+        place._settings = {key: replace(settings, **paths) for key, settings in self._settings.items()}
+        return place
 
     def declare(self, federation: Federation) -> None:
         """Write the federation file."""

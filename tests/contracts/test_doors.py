@@ -515,9 +515,11 @@ def remembered(place):
 
 @pytest.fixture(scope="module")
 def contributed(tmp_path_factory):
-    """A site that contributed once."""
+    """A site that contributed once and is served."""
     place = Place.of(tmp_path_factory.mktemp("contributed"), table_of(3, 1500))
     assert place.contribute("pairs", to="ledger").left
+    for trust in (False, True):
+        place.settings(trust=trust)
     return place
 
 
@@ -525,8 +527,6 @@ def contributed(tmp_path_factory):
 @pytest.mark.parametrize("door", LETTING_OUT)
 def test_nothing_leaves_when_the_log_cannot_be_written(contributed, tmp_path, door, fault):
     place = contributed.copied(tmp_path)
-    for trust in (False, True):
-        place.settings(trust=trust)
     before = remembered(place)
     with disk_that(FAULTS[fault]):
         seen = DOORS[door].walk(place, {})
@@ -536,11 +536,18 @@ def test_nothing_leaves_when_the_log_cannot_be_written(contributed, tmp_path, do
     assert (place.serve(sums) if DOORS[door].run == RUN else place.contribute(sums)).left
 
 
-@pytest.mark.parametrize("door", LETTING_OUT)
-def test_a_refusal_stays_one_when_it_cannot_be_logged(tmp_path, door):
-    place = Place.of(tmp_path, flagged(3, 300, 5))
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """A site that is served, with cells too small for any sums."""
+    place = Place.of(tmp_path_factory.mktemp("refusing"), flagged(3, 300, 5))
     for trust in (False, True):
         place.settings(trust=trust)
+    return place
+
+
+@pytest.mark.parametrize("door", LETTING_OUT)
+def test_a_refusal_stays_one_when_it_cannot_be_logged(refusing, tmp_path, door):
+    place = refusing.copied(tmp_path)
     with disk_that(failing("INSERT INTO log")):
         seen = DOORS[door].walk(place, {})
     assert (seen.refused, dict(seen.left), place.log()) == (True, {}, [])
@@ -548,7 +555,6 @@ def test_a_refusal_stays_one_when_it_cannot_be_logged(tmp_path, door):
 
 def test_a_store_whose_folder_cannot_take_a_log_lets_nothing_out(contributed, tmp_path):
     place = contributed.copied(tmp_path)
-    place.settings()
     (place.state / "site.db-wal").mkdir()  # whoever one is, no file of this name can be written
     for door in LETTING_OUT:
         if DOORS[door].sums != "checks":
