@@ -23,7 +23,7 @@ from fedrcd.protocol.questions import (
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.wire import KINDS, MAGIC, from_bytes, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Holding, Layout
-from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
@@ -97,6 +97,13 @@ def test_every_kind_is_tried() -> None:
     parts = [FRAME, GIVEN, BASIS, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *ASKED, *answers(1)]
     below = {kind for kind in KINDS.values() if not kind.__module__.startswith("fedrcd.federation")}  # they have tests
     assert {type(value) for value in parts} >= below
+
+
+def test_a_question_says_whether_masks_can_hide_its_answers() -> None:
+    asked = [*QUESTIONS, replace(QUESTIONS[4], grid=Grid()), RESIDUALS, replace(RESIDUALS, grid=Grid())]
+    for question in asked:
+        assert question.maskable == isinstance(question.answer([rows(1, gaps=False)]), ExactSums), question
+        assert GroupedQuestion(question, 12).maskable == question.maskable
 
 
 @given(st.integers(0, 2**32), st.integers(0, 10**6))

@@ -119,6 +119,11 @@ class GroupedQuestion(Asking):
         return self.each.grid
 
     @property
+    def maskable(self) -> bool:
+        """As the question behind."""
+        return self.each.maskable
+
+    @property
     def clips(self) -> bool | None:
         """As the question behind."""
         return self.each.clips

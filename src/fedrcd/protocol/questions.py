@@ -99,6 +99,11 @@ class Question(Protocol[S]):
         ...
 
     @property
+    def maskable(self) -> bool:
+        """Whether answers are whole numbers that add over sites, so that masks which cancel can hide each of them."""
+        ...
+
+    @property
     def clips(self) -> bool | None:
         """Whether values are clipped on a grid; None where the question leaves no choice."""
         ...
@@ -199,6 +204,11 @@ class Asking:
     def groupable(self) -> bool:
         """Not unless it says so."""
         return False
+
+    @property
+    def maskable(self) -> bool:
+        """Only sums on a grid are whole numbers."""
+        return self.grid is not None
 
     @property
     def clips(self) -> bool | None:

@@ -35,6 +35,11 @@ class ResidualQuestion(Asking):
     """The grid that values are clipped and rounded to, as in the sums before; these sums are float64 all the same."""
 
     @property
+    def maskable(self) -> bool:
+        """Not: these sums are float64 whatever the grid, and each site's own moments are among them."""
+        return False
+
+    @property
     def clips(self) -> bool:
         """On a grid."""
         return self.grid is not None
