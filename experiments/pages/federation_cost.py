@@ -65,7 +65,7 @@ def report(rows: list[str]) -> str:
         "|---|---|---|---|---|---|---|",
         *rows,
         "",
-        "A round is a new process at every site, whatever it sends: few, fat rounds.",
+        "A round is a new process at every site, whatever it sends: one large round costs less than many small ones.",
     ]
     return "\n".join(lines) + "\n"
 
