@@ -241,7 +241,7 @@ def test_a_reply_that_is_sent_twice_counts_once(machines):
 
 
 def test_a_coordinator_that_is_killed_resumes(machines):
-    plan = machines.plan("fedrcd-x", retries=2)
+    plan = machines.plan("fedrcd-x", retries=2, pause=5.0)
     before = {name: len(logged(machines.disk.service(name))) for name in NAMES}
     failures = []
 
@@ -290,7 +290,7 @@ def test_a_killed_process_and_a_killed_node_are_tried_again(machines):
             with contextlib.suppress(OSError):
                 os.kill(number, signal.SIGKILL)
 
-    outcome = machines.run("fedrcd-x", progress=harm, retries=3)
+    outcome = machines.run("fedrcd-x", progress=harm, retries=3, pause=5.0)
     assert len(harmed) > 1
     assert same_as_one_process(machines, outcome)
     assert any(f"{B!r} " in warning and "asking again" in warning for warning in outcome.warnings)
