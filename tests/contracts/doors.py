@@ -23,7 +23,7 @@ from fedrcd.data.site_file import read_site
 from fedrcd.federation.ledger.contribution import Contribution, Parcel, read_contribution
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.requests import Reply, Request, federation_digest, pack_request, unpack_reply
-from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import FILE, Store
@@ -144,14 +144,14 @@ class Place:
         with Store(self.state, SITE) as store:
             yield store
 
-    def log(self) -> list[Entry]:
+    def log(self) -> list[LogEntry]:
         """All that was logged."""
         if not (self.state / FILE).exists():
             return []
         with self.store() as store:
             return store.entries()
 
-    def answered(self) -> list[Entry]:
+    def answered(self) -> list[LogEntry]:
         """What left by the log."""
         return [entry for entry in self.log() if entry.outcome == ANSWERED]
 

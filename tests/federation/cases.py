@@ -10,7 +10,7 @@ from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_question
-from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.log import LogEntry
 from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.questions import Basis, EntropyQuestion, PairQuestion
 from fedrcd.statistics.expectation import Gaussian
@@ -62,7 +62,7 @@ def entry(**fields):
         "question": "w",
         "outcome": "answered",
     }
-    return Entry(**{**defaults, **fields})
+    return LogEntry(**{**defaults, **fields})
 
 
 def residuals(*sources, moments=MOMENTS, basis=None, change=0.0):

@@ -12,7 +12,7 @@ from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.check import check_site
-from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.preview import preview
 from fedrcd.protocol.questions import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
@@ -141,7 +141,7 @@ def test_few_rows_would_be_refused(disk):
 
 
 def test_a_budget_that_is_used_up_shows(disk):
-    spent = Entry(
+    spent = LogEntry(
         time="t", run="r", round=1, federation="f", digest="d", question="q", outcome="answered", block=A, numbers=1000
     )
     assert "1,000 of 1,000 numbers released" in remarks(disk, "refusal", history=[spent])[0]
@@ -192,7 +192,7 @@ def test_a_preview_says_what_the_rules_refuse(disk):
 
 
 def test_a_preview_counts_what_was_released_before_and_stops_judging_at_the_refusal(disk):
-    spent = Entry(
+    spent = LogEntry(
         time="t", run="r", round=1, federation="f", digest="d", question="q", outcome="answered", block=A, numbers=850
     )
     found = previewed(disk, "fedrcd-sx", history=[spent])

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from fedrcd.errors import ConfigError, FileError, ProtocolError
-from fedrcd.federation.site.log import START, Entry, chained, parsed
+from fedrcd.federation.site.log import START, LogEntry, chained, parsed
 from fedrcd.federation.site.store import FILE, Pending, Store, owner_of
 
 SITE = "hospital-a"
@@ -23,7 +23,7 @@ def entry(**fields):
         "question": "w",
         "outcome": "answered",
     }
-    return Entry(**{**defaults, **fields})
+    return LogEntry(**{**defaults, **fields})
 
 
 def filled(folder, count=4):

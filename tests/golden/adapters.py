@@ -34,7 +34,7 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.federation.reference import in_process
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.log import Entry
+from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.surroundings import Surroundings
@@ -443,7 +443,7 @@ def by_flower(run: Run, machines: Any, number: int) -> Outcome:
     }
 
 
-def log_of(disk: Disk, site: str) -> list[Entry]:
+def log_of(disk: Disk, site: str) -> list[LogEntry]:
     with Store(disk.state(site), site) as store:
         return store.entries()
 

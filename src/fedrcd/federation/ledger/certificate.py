@@ -13,7 +13,7 @@ from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.ledger.entries import ERASED, LEFT, REPLACED
 from fedrcd.federation.ledger.export import entry_record
 from fedrcd.federation.ledger.ledger import Ledger
-from fedrcd.federation.ledger.roster import Place, Result, Roster
+from fedrcd.federation.ledger.roster import Place, RecordedResult, Roster
 from fedrcd.federation.ledger.signatures import is_signed
 
 FORMAT = "fedrcd-erasure-certificate/1"
@@ -67,7 +67,7 @@ def certify(ledger: Ledger, number: int) -> dict[str, Any]:
     return {**certificate, "signature": ledger.signed(canonical(certificate))}
 
 
-def _touched(ledger: Ledger, place: Place, number: int) -> list[Result]:
+def _touched(ledger: Ledger, place: Place, number: int) -> list[RecordedResult]:
     """Results computed while the site's block was in the state, before an entry."""
     roster, touched = Roster(), []
     for entry in ledger.entries[: number - 1]:

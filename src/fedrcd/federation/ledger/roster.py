@@ -40,7 +40,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RecordedResult:
     """A result that was computed from a state: enough to find it again, not the result itself."""
 
     number: int
@@ -60,7 +60,7 @@ class Roster:
     """The latest version ever sent, also of sites that left."""
     waiting: dict[str, frozenset[str]] = field(default_factory=dict)
     """By block, the sites that have yet to replace theirs over the rows that another changed to."""
-    results: list[Result] = field(default_factory=list)
+    results: list[RecordedResult] = field(default_factory=list)
     state: str = ""
 
     @classmethod
@@ -80,7 +80,7 @@ class Roster:
             self.leave((content["site"], content["block"]))
         elif entry.kind == RESULT:
             names = ("time", "state", "method", "options", "digest")
-            self.results.append(Result(entry.number, **{name: content[name] for name in names}))
+            self.results.append(RecordedResult(entry.number, **{name: content[name] for name in names}))
         self.state = entry.state
 
     def take(self, standing: Standing, purpose: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedrcd.data.rows import Rows, count_rows
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.protocol.questions import Question
 from fedrcd.statistics.frame import Frame
 
@@ -29,7 +29,7 @@ class Case:
     variables: tuple[str, ...]
     frame: Frame | None
     rows: Rows
-    history: Sequence[Entry]
+    history: Sequence[LogEntry]
     rules: Rules
     block: str = ""
     version: str = ""
@@ -55,11 +55,11 @@ class Case:
         return count_rows(self.rows)
 
     @property
-    def answered(self) -> list[Entry]:
+    def answered(self) -> list[LogEntry]:
         """What left before."""
         return [entry for entry in self.history if entry.outcome == ANSWERED]
 
     @property
-    def answered_for_block(self) -> list[Entry]:
+    def answered_for_block(self) -> list[LogEntry]:
         """What left before about this block."""
         return [entry for entry in self.answered if entry.block == self.block]

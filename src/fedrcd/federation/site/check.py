@@ -14,7 +14,7 @@ from fedrcd.data.table import Table
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cells import few_levels, small_cells
 from fedrcd.federation.site.disclosure import spent_numbers
-from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.trimming import gross_errors, tagged_limit, trim_tag
 
@@ -64,7 +64,7 @@ def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Remark]:
         yield Remark("warning" if lost else "fine", text)
 
 
-def _on_earlier_trims(block: Table, tag: str, history: Sequence[Entry]) -> Iterator[Remark]:
+def _on_earlier_trims(block: Table, tag: str, history: Sequence[LogEntry]) -> Iterator[Remark]:
     used = {entry.trim for entry in history if entry.outcome == ANSWERED and entry.block == block.block}
     for other in sorted(used - {tag}):
         limit = tagged_limit(other)
@@ -148,7 +148,7 @@ def _on_gross_errors(block: Table) -> Iterator[Remark]:
         )
 
 
-def _on_budget(block: Table, rules: Rules, history: Sequence[Entry]) -> Iterator[Remark]:
+def _on_budget(block: Table, rules: Rules, history: Sequence[LogEntry]) -> Iterator[Remark]:
     spent, allowed = spent_numbers(history, block.block), rules.budget(count_rows(block), len(block.columns))
     yield Remark(
         "fine" if spent < allowed else "refusal",

@@ -42,7 +42,7 @@ from dataclasses import replace
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.cells import small_cells
-from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
@@ -78,7 +78,7 @@ def check_budget(case: Case, numbers: int, answer: str) -> None:
         )
 
 
-def spent_numbers(history: Sequence[Entry], block: str) -> int:
+def spent_numbers(history: Sequence[LogEntry], block: str) -> int:
     """Numbers released about a block so far: every distinct answer once."""
     told = [one for one in history if one.outcome == ANSWERED and one.block == block and not one.implied]
     return sum({entry.answer: entry.numbers for entry in told}.values())

@@ -22,7 +22,7 @@ ANSWERED = "answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LogEntry:
     """What happened to one question for one block of rows.
 
     `digest` identifies the question, `version` the rows as they were; `frame` and `basis` are digests of the frame and
@@ -59,23 +59,23 @@ class Entry:
     detail: str = ""
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """An entry as it is kept: a line of JSON, and its digest."""
 
     text: str
     hash: str
 
 
-def chained(entries: Iterable[Entry], before: str) -> Iterator[Line]:
+def chained(entries: Iterable[LogEntry], before: str) -> Iterator[LogLine]:
     """Entries as lines that follow each other."""
     for entry in entries:
         content = {key: value for key, value in asdict(entry).items() if value not in ("", None)}
         text = json.dumps({"before": before, **content}, separators=(",", ":"), ensure_ascii=True)
         before = _digest(text)
-        yield Line(text, before)
+        yield LogLine(text, before)
 
 
-def parsed(lines: Iterable[str], where: str) -> list[Entry]:
+def parsed(lines: Iterable[str], where: str) -> list[LogEntry]:
     """The entries of all lines, in order; `FileError` if one was changed or taken out."""
     entries, before = [], START
     for number, text in enumerate(lines, 1):
@@ -88,14 +88,14 @@ def _digest(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()
 
 
-def _parsed(line: str, before: str, where: str) -> Entry:
+def _parsed(line: str, before: str, where: str) -> LogEntry:
     try:
         content: dict[str, Any] = json.loads(line)
         follows = content.pop("before")
-        known = {field.name for field in fields(Entry)}
+        known = {field.name for field in fields(LogEntry)}
         if content.get("sources") is not None:
             content["sources"] = tuple(content["sources"])
-        entry = Entry(**{key: value for key, value in content.items() if key in known})
+        entry = LogEntry(**{key: value for key, value in content.items() if key in known})
     except (ValueError, KeyError, TypeError, AttributeError):
         raise FileError(f"{where}: not a line of a site's log") from None
     if follows != before:

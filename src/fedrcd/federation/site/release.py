@@ -32,7 +32,7 @@ from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
-from fedrcd.federation.site.log import ANSWERED, Entry
+from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.marks import Mark
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.store import Pending, Store
@@ -81,7 +81,7 @@ class Door:
     approve: bool = False
     group_secret: bytes = b""
     threads: int | None = None
-    dry_run: list[Entry] | None = None
+    dry_run: list[LogEntry] | None = None
 
     def release(
         self,
@@ -149,13 +149,13 @@ class Door:
 
     def _judged(
         self, questions: Sequence[Question[Any]], tables: Sequence[Table], occasion: Occasion
-    ) -> tuple[list[Released], list[Entry]]:
+    ) -> tuple[list[Released], list[LogEntry]]:
         """What would leave, and what to log of it."""
         present = [self.present(table) for table in tables]
         version = self._version(present)
         history = [*self.store.entries(), *(self.dry_run or ())]
         released: list[Released] = []
-        entries: list[Entry] = []
+        entries: list[LogEntry] = []
         for question in questions:
             blocks = []
             for table in present:
@@ -166,8 +166,8 @@ class Door:
         return released, entries
 
     def _sums(
-        self, question: Question[Any], table: Table, occasion: Occasion, version: str, history: Sequence[Entry]
-    ) -> tuple[Any, Entry | None]:
+        self, question: Question[Any], table: Table, occasion: Occasion, version: str, history: Sequence[LogEntry]
+    ) -> tuple[Any, LogEntry | None]:
         """The sums of one block, and what to log of them; nothing where it has nothing to say."""
         if self.store.is_withdrawn(table.block) and not occasion.rejoins:
             raise Refused(Refusal.WITHDRAWN)
@@ -207,7 +207,7 @@ class Door:
         return sums, self._entry(question, occasion, ANSWERED, **_kept(case, sums, answer))
 
     def _require_approval(
-        self, questions: Sequence[Question[Any]], occasion: Occasion, entries: Sequence[Entry]
+        self, questions: Sequence[Question[Any]], occasion: Occasion, entries: Sequence[LogEntry]
     ) -> None:
         """Raise unless a person approved this question; hold it if nobody was asked yet."""
         version = " ".join(entry.version for entry in entries)
@@ -253,8 +253,8 @@ class Door:
             raise Refused(Refusal.SECRET)
         return Grouping(group_key(secret), least=0)  # how many rows a group must have is for the rules to say
 
-    def _entry(self, question: Question[Any], occasion: Occasion, outcome: str, **more: Any) -> Entry:
-        return Entry(
+    def _entry(self, question: Question[Any], occasion: Occasion, outcome: str, **more: Any) -> LogEntry:
+        return LogEntry(
             time=self.store.now(),
             run=occasion.run,
             round=occasion.round,

@@ -17,7 +17,7 @@ from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
 from fedrcd.federation.ledger.contribution import Contribution
 from fedrcd.federation.ledger.receipts import Receipt
-from fedrcd.federation.site.log import START, Entry, chained, parsed
+from fedrcd.federation.site.log import START, LogEntry, chained, parsed
 from fedrcd.federation.site.marks import Mark, Marker, Marks, joined, split
 from fedrcd.federation.surroundings import REAL, Surroundings
 
@@ -131,11 +131,11 @@ class Store(Closing):
         """The log as it is kept, a line of JSON an entry."""
         return [str(text) for (text,) in self._database.rows("SELECT text FROM log ORDER BY number")]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LogEntry]:
         """All entries of the log, in order; `FileError` if one was changed or taken out."""
         return parsed(self.lines(), str(self.path))
 
-    def append(self, entries: Iterable[Entry], also: Callable[[], None] | None = None) -> None:
+    def append(self, entries: Iterable[LogEntry], also: Callable[[], None] | None = None) -> None:
         """Add entries to the log, on the disk before this returns; `also` is done with them, or not at all."""
         with self._database.changes():
             query = "SELECT hash FROM log ORDER BY number DESC LIMIT 1"

@@ -34,21 +34,21 @@ class Ways(NamedTuple):
     settled: bool = True
 
 
-class Graph(NamedTuple):
+class PathGraph(NamedTuple):
     """A graph so far: its edges, who reaches whom along them, and who must stand before whom; the last two closed."""
 
     edges: BoolMatrix
     reach: BoolMatrix
     before: BoolMatrix
 
-    def extended(self, path: Sequence[int]) -> Graph:
+    def extended(self, path: Sequence[int]) -> PathGraph:
         """The same with a path, new edges only where a variable does not reach the next."""
         edges, reach, before = self.edges.copy(), self.reach, self.before
         for cause, effect in pairwise(path):
             if not self.reach[effect, cause]:
                 edges[effect, cause] = True
                 reach, before = _joined(reach, cause, effect), _joined(before, cause, effect)
-        return Graph(edges, reach, before)
+        return PathGraph(edges, reach, before)
 
 
 class Room(NamedTuple):
@@ -78,14 +78,14 @@ class Search:
 
     def ways(self, pairs: Sequence[Pair], edges: BoolMatrix, before: BoolMatrix) -> Ways:
         """Edges with those added through which paths of all pairs go, under a precedence that is closed."""
-        graph = Graph(edges, ancestry(edges), before)
+        graph = PathGraph(edges, ancestry(edges), before)
         lacking = [pair for pair in pairs if not graph.reach[pair]]
         if not lacking:
             return Ways(edges)
         found = self._through_one(graph, lacking) or self._completed(graph, lacking)
         return Ways(None, settled=self.tries > 0) if found is None else Ways(found.edges)
 
-    def _through_one(self, graph: Graph, pairs: Sequence[Pair]) -> Graph | None:
+    def _through_one(self, graph: PathGraph, pairs: Sequence[Pair]) -> PathGraph | None:
         """All paths at once, each through the one variable that takes the fewest new edges; None if that fails."""
         effects, causes = np.array(pairs).T
         hops = self._room(graph).hops
@@ -96,11 +96,11 @@ class Search:
         edges = graph.edges.copy()
         edges[middle, causes] |= ~graph.reach[middle, causes]
         edges[effects, middle] |= ~graph.reach[effects, middle]
-        whole = Graph(edges, ancestry(edges), ancestry(graph.before | edges))
+        whole = PathGraph(edges, ancestry(edges), ancestry(graph.before | edges))
         broken = whole.before.diagonal().any() or (whole.reach & self.forbidden_paths).any()
         return None if broken else whole
 
-    def _completed(self, graph: Graph, pairs: Sequence[Pair]) -> Graph | None:
+    def _completed(self, graph: PathGraph, pairs: Sequence[Pair]) -> PathGraph | None:
         """A graph with paths of all pairs, if there is one."""
         lacking = [pair for pair in pairs if not graph.reach[pair]]
         if not lacking:
@@ -116,12 +116,12 @@ class Search:
                 return found
         return None
 
-    def _room(self, graph: Graph) -> Room:
+    def _room(self, graph: PathGraph) -> Room:
         circle = graph.before.T | np.eye(len(graph.before), dtype=bool)
         blocked = circle | closed(self.forbidden_paths, graph.reach)
         return Room(graph.reach | ~(self.forbidden | blocked), blocked)
 
-    def _paths(self, graph: Graph, room: Room, pair: Pair) -> Iterator[tuple[int, ...]]:
+    def _paths(self, graph: PathGraph, room: Room, pair: Pair) -> Iterator[tuple[int, ...]]:
         """Paths of a pair by which a graph may be extended, fewest new edges first."""
         effect, cause = pair
         no_short_cut = self.forbidden & ~graph.reach

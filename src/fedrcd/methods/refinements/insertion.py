@@ -27,7 +27,7 @@ Key = tuple[int, int]
 """A variable and the set of its predecessors, as bits."""
 
 
-class Residuals(NamedTuple):
+class InsertionResiduals(NamedTuple):
     """Residuals of unit variance that placing v among `rest` can meet; row k of W gives e = W[k] x."""
 
     rest: list[int]
@@ -44,7 +44,7 @@ def keys_along(order: Sequence[int]) -> list[Key]:
     return keys
 
 
-def insertion_residuals(S: Matrix, order: Sequence[int], v: int) -> Residuals:
+def insertion_residuals(S: Matrix, order: Sequence[int], v: int) -> InsertionResiduals:
     """All residuals that the p places of v among the others need; S is a correlation matrix."""
     p = len(S)
     rest = [u for u in order if u != v]
@@ -58,7 +58,7 @@ def insertion_residuals(S: Matrix, order: Sequence[int], v: int) -> Residuals:
     own /= np.sqrt(np.maximum(left, SMALLEST))[:, None]
     along = keys_along(rest)
     keys = along + [(u, given | 1 << v) for u, given in along] + [(v, given) for _, given in [*along, _end(along)]]
-    return Residuals(rest, np.concatenate([before, after, own]), keys)
+    return InsertionResiduals(rest, np.concatenate([before, after, own]), keys)
 
 
 def _end(along: list[Key]) -> Key:
