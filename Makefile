@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer demo demo-federation test check test-reference test-slow test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -11,6 +11,12 @@ REFERENCE_PYTHON ?= $(shell for v in 3.11 3.12; do python$$v -c 'import ensurepi
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
 # The tests start hundreds of processes: modules are compiled once, whatever the surroundings say.
 export PYTHONDONTWRITEBYTECODE :=
+# They write thousands of small files and wait for the disk: in memory, where there is room and files may be run.
+ifndef PYTEST_DEBUG_TEMPROOT
+export PYTEST_DEBUG_TEMPROOT := $(shell d=$$(mktemp -d -p /dev/shm 2>/dev/null) || exit 0; \
+  printf '\043!/bin/sh\n' > $$d/run && chmod +x $$d/run && $$d/run 2>/dev/null && \
+  [ "$$(df -Pk /dev/shm | awk 'END {print $$4}')" -gt 4000000 ] && echo /dev/shm; rm -rf $$d)
+endif
 # find_python(version): that interpreter, on the path or of pyenv; nothing if it is not here
 find_python = $(shell for c in python$(1) $$HOME/.pyenv/versions/$(1)*/bin/python$(1); do \
   $$c -c 'import ensurepip' 2>/dev/null && echo $$c && break; done)
@@ -21,8 +27,10 @@ OTHERS = $(foreach v,$(filter-out $(OWN),$(SUPPORTED)),$(if $(call find_python,$
 # The tests run on the oldest and on the newest; those between on `make test-pythons`.
 NEWEST = $(lastword $(OTHERS))
 ABSENT = $(foreach v,$(filter-out $(OWN),$(SUPPORTED)),$(if $(call find_python,$(v)),,$(v)))
-# One process a core; a file stays in one process, for its fixtures.
-PARALLEL := --numprocesses auto --dist loadfile
+# What runs at the same time is shown one after the other, where make can.
+TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+# One process a core; a file stays in one process, for its fixtures; those that take longest come first (conftest.py).
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -74,9 +82,16 @@ demo-federation: setup ## the same over real processes: a coordinator and three 
 
 test: ## set up, check and test everything (what CI runs)
 	@$(MAKE) --no-print-directory --jobs 3 setup setup-reference $(NEWEST:%=.venv-%/ready)
-	@$(MAKE) --no-print-directory check browser tracer
+	@$(MAKE) --no-print-directory --jobs 2 $(TOGETHER) check-and-install test-elsewhere
 	@echo "running the tests ..."
 	@.venv/bin/python -m pytest $(PARALLEL) -m "not reference and not slow"
+
+# One uses one core and waits for downloads, the other uses what is left; neither is long.
+check-and-install:
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory tracer
+test-elsewhere:
 	@$(MAKE) --no-print-directory test-reference
 	@$(MAKE) --no-print-directory test-pythons OTHERS=$(NEWEST)
 
