@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from experiments.harness.cells import Scale
-from experiments.harness.store import Store
+from experiments.harness.store import ResultsStore
 from experiments.pages.figures import draw
 from experiments.pages.results_page import page
 from experiments.studies import EXPERIMENTS
@@ -27,7 +27,7 @@ def _without_figures(text):
 
 
 def test_every_experiment_has_results():
-    missing = [name for name in EXPERIMENTS if not Store(DOCS / "results", name).results.exists()]
+    missing = [name for name in EXPERIMENTS if not ResultsStore(DOCS / "results", name).results.exists()]
     assert missing == []
 
 
@@ -51,6 +51,6 @@ def test_measuring_again_gives_the_same_numbers(name):
 
 
 def test_a_figure_is_drawn_the_same_again(tmp_path):
-    frame = Store(DOCS / "results", "noise").frame()
+    frame = ResultsStore(DOCS / "results", "noise").frame()
     (figure,) = EXPERIMENTS["noise"].figures(frame)
     assert draw(figure, tmp_path / "a").read_bytes() == draw(figure, tmp_path / "b").read_bytes()
