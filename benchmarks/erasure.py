@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.measure import Row, seconds
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, write_federation
-from fedrcd.data.propose import draft_frame
+from fedrcd.data.frame_draft import draft_frame
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.table import Table
 

@@ -23,7 +23,7 @@ HOLDS = {
     "report": "what people see",
     "evaluation": "simulated accuracy",
     "federation/flower": "processes of Flower",
-    "federation/reference.py": "sites without machines",
+    "federation/one_process.py": "sites without machines",
     "federation/site": "store, rules, the one door",
     "federation/coordinator": "gather, accept, combine",
     "federation/ledger": "contributions, receipts",
@@ -57,7 +57,7 @@ def folder_of(module: str) -> str | None:
         return parts[0]
     if parts[1] in FOLDERS:
         return f"federation/{parts[1]}"
-    return "federation/reference.py" if parts[1] == "reference" else "federation/*.py"
+    return "federation/one_process.py" if parts[1] == "one_process" else "federation/*.py"
 
 
 def imports() -> list[tuple[str, str]]:

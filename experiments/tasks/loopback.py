@@ -17,8 +17,8 @@ import numpy as np
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, read_federation, write_federation
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
-from fedrcd.federation.coordinator.finding_files import read_finding
-from fedrcd.federation.reference import in_process
+from fedrcd.federation.coordinator.saved_finding import read_finding
+from fedrcd.federation.one_process import in_process
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.runs.finding import Finding

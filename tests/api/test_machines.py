@@ -9,7 +9,7 @@ import fedrcd
 from fedrcd.api.machines import RUNS, Waiting
 from fedrcd.errors import ConfigError, DataError, FileError
 from fedrcd.federation.coordinator.conduct import Conductor
-from fedrcd.federation.coordinator.finding_files import FINDING
+from fedrcd.federation.coordinator.saved_finding import FINDING
 from fedrcd.federation.flower.coordinator import Coordinator
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run

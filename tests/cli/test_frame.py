@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedrcd.data.federation import read_federation
-from fedrcd.data.propose import draft_frame
+from fedrcd.data.frame_draft import draft_frame
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from tests.cli.test_coverage_command import fedrcd

@@ -17,9 +17,9 @@ import pandas as pd
 
 import fedrcd
 from fedrcd.api.federation import federation_tables
+from fedrcd.api.from_ledger import discover_stored, leave_one_site_out
 from fedrcd.api.machines import Waiting
 from fedrcd.api.membership import erase, membership, send
-from fedrcd.api.stored import discover_stored, leave_one_site_out
 from fedrcd.data.federation import Federation, write_federation
 from fedrcd.data.site_file import read_site
 from fedrcd.federation.ledger.configuration import configure
@@ -237,7 +237,7 @@ class Flower(Grid):
     def conduct(self, _coordinator: Any, plan: Any, _progress: Any, _surroundings: Any) -> Any:
         from flwr.app import Context, RecordDict
 
-        from fedrcd.federation.coordinator.finding_files import read_finding
+        from fedrcd.federation.coordinator.saved_finding import read_finding
         from fedrcd.federation.flower.server import app
 
         plan.write()

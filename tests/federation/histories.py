@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fedrcd.api.from_ledger import discover_stored
 from fedrcd.api.membership import erase, send, withdraw
-from fedrcd.api.stored import discover_stored
 from fedrcd.data.table import Table
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger

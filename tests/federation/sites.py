@@ -12,7 +12,7 @@ from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.messages.requests import federation_digest
-from fedrcd.federation.reference import in_process
+from fedrcd.federation.one_process import in_process
 from fedrcd.federation.site.service import SiteService, declared_tables, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store

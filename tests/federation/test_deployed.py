@@ -8,15 +8,15 @@ import pytest
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.coordinator.conduct import Conductor, ask_frame
-from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.coordinator.saved_finding import read_finding
 from fedrcd.federation.coordinator.transport import MachineTransport
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout
+from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedrcd.api.from_ledger import discover_stored
 from fedrcd.api.membership import erase, send
-from fedrcd.api.stored import discover_stored
 from fedrcd.data.federation import Federation
 from fedrcd.data.table import Table
 from fedrcd.errors import CoverageWarning, ProtocolError

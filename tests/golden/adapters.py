@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 import fedrcd
+from fedrcd.api.from_ledger import discover_stored, leave_one_site_out
 from fedrcd.api.membership import erase, membership, send, withdraw
-from fedrcd.api.stored import discover_stored, leave_one_site_out
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.site_file import read_site
 from fedrcd.errors import FedrcdError
@@ -32,7 +32,7 @@ from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
-from fedrcd.federation.reference import in_process
+from fedrcd.federation.one_process import in_process
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.settings import SiteSettings

@@ -6,8 +6,8 @@ from fedrcd.api.describe import Background
 from fedrcd.api.notes import require_together
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.messages.requests import cohort_layout
+from fedrcd.federation.method_choice import choose_method
 from fedrcd.methods.registry import find
 from fedrcd.runs.finding import Finding
 from fedrcd.statistics.grid import ARITHMETIC

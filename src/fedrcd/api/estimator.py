@@ -19,7 +19,7 @@ from fedrcd.api.discover import BY_BOOTSTRAP, SELECT_BY_BOOTSTRAP, discover
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.grouping import require_seed
 from fedrcd.api.tables import prepare
-from fedrcd.data.opening import open_tables
+from fedrcd.data.open_tables import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.deflations.pairs import ask_pairs

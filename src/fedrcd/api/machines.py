@@ -14,8 +14,8 @@ from fedrcd.api.checks import Checks, checks_of
 from fedrcd.api.deployment import background_of, require_coverage, require_no_trust
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery, require_level
-from fedrcd.api.given import as_knowledge
 from fedrcd.api.grouping import require_seed
+from fedrcd.api.inputs import as_knowledge
 from fedrcd.confidence.bootstrap import BootstrapPlan
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import ConfigError

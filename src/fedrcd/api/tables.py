@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedrcd.api.describe import Background
-from fedrcd.api.given import as_frame, as_knowledge, read_tables
 from fedrcd.api.grouping import require_seed, with_secrets
+from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.notes import notes_on_sites, require_coverage, require_together
 from fedrcd.api.progress import Progress
 from fedrcd.data.rows import count_rows, is_complete

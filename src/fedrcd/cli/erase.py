@@ -196,7 +196,7 @@ def _finish(ledger: Ledger | None, numbers: list[int], targets: list[Path], *, d
 
 def _derive(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
     """Compute the listed results from the new state and show their orders."""
-    from fedrcd.api.stored import rediscover
+    from fedrcd.api.from_ledger import rediscover
 
     if not ledger.roster.active():
         show_suspended(ledger.roster.suspended())

@@ -30,9 +30,9 @@ def propose(
     """Draft centres and scales from one site's table, to one digit; check them before all sites agree on them."""
     from dataclasses import replace
 
-    from fedrcd.api.given import read_tables
+    from fedrcd.api.inputs import read_tables
     from fedrcd.data.federation import VariableFrame, frame_lines, read_federation, write_federation
-    from fedrcd.data.propose import draft_frame
+    from fedrcd.data.frame_draft import draft_frame
 
     federation = None if into is None else read_federation(into)
     with progress_bar("reading the table"):

@@ -226,7 +226,7 @@ def discover_from_ledger(
     json: Json = False,
 ) -> None:
     """Find the causal order and the effects from the sums in the ledger; no site is asked."""
-    from fedrcd.api.stored import discover_stored, leave_one_site_out
+    from fedrcd.api.from_ledger import discover_stored, leave_one_site_out
     from fedrcd.cli.discover import require_endings, show, write_results
     from fedrcd.federation.ledger.ledger import Ledger
 

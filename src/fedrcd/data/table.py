@@ -103,7 +103,7 @@ class Table:
         """Where the rows are, if not in an array."""
         if isinstance(self.data, Rows):
             return self.data
-        from fedrcd.data.opening import open_tables
+        from fedrcd.data.open_tables import open_tables
 
         (opened,) = open_tables(self, self.source or "the table", gaps=True)
         return opened

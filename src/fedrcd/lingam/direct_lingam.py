@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.estimator import FedLiNGAM
-from fedrcd.api.given import read_tables
+from fedrcd.api.inputs import read_tables
 from fedrcd.confidence.bootstrap import draw_rows
 from fedrcd.errors import ConfigError
 from fedrcd.lingam.bootstrap import BootstrapResult

@@ -12,9 +12,9 @@ from fedrcd.api.describe import discovery_of
 from fedrcd.confidence.bootstrap import one_round, resample_groups
 from fedrcd.confidence.checks import ask_residuals
 from fedrcd.errors import ConfigError, FileError, StatisticError
-from fedrcd.federation.coordinator.finding_files import FINDING, REPLICATES, RESIDUALS, read_finding
 from fedrcd.federation.coordinator.gather import SiteLost
 from fedrcd.federation.coordinator.resampling import plan_groups
+from fedrcd.federation.coordinator.saved_finding import FINDING, REPLICATES, RESIDUALS, read_finding
 from fedrcd.federation.flower.coordinator import planned
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct

@@ -12,9 +12,9 @@ from fedrcd.data.federation import BlockEntry
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.coordinator.gather import RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.run_folder import Status
+from fedrcd.federation.coordinator.saved_finding import read_finding
 from fedrcd.federation.flower import client
 from fedrcd.federation.flower.courier import GridCourier, exchange, find_nodes
 from fedrcd.federation.flower.local_grid import LocalGrid

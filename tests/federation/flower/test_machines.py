@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from fedrcd.confidence.bootstrap import resample_groups
-from fedrcd.federation.coordinator.finding_files import FINDING, read_finding
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS
+from fedrcd.federation.coordinator.saved_finding import FINDING, read_finding
 from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
 from fedrcd.federation.flower.processes import APP, FLOWER, Security
 from fedrcd.federation.messages.keys import make_development_keys

@@ -11,14 +11,14 @@ import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.choosing import LESS_MAY_DO, choose_method
-from fedrcd.federation.coordinator.finding_files import write_finding
 from fedrcd.federation.coordinator.gather import Courier, Progress, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.coordinator.saved_finding import write_finding
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout, federation_digest
+from fedrcd.federation.method_choice import LESS_MAY_DO, choose_method
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.registry import find

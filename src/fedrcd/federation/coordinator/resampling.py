@@ -8,9 +8,9 @@ from typing import Any
 from fedrcd.confidence.bootstrap import BootstrapPlan, bytes_of_groups, groups_for, one_round
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.coordinator.conduct import run_setting
 from fedrcd.federation.coordinator.run_folder import RunPlan
+from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.card import Coverage
 from fedrcd.methods.registry import find, first

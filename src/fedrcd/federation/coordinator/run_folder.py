@@ -1,7 +1,7 @@
 """A run of a method over a federation: what is asked for and how far it is, each in a file of its folder.
 
 The command that starts a run, the process that conducts it and whoever looks at it share nothing but these files; what
-it found is in `finding_files`.
+it found is in `saved_finding`.
 """
 
 from __future__ import annotations

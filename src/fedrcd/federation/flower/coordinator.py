@@ -14,8 +14,8 @@ from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError
-from fedrcd.federation.coordinator.finding_files import FINDING, read_finding
 from fedrcd.federation.coordinator.run_folder import PLAN, RunPlan, Status, read_json, write_json
+from fedrcd.federation.coordinator.saved_finding import FINDING, read_finding
 from fedrcd.federation.flower.processes import (
     CONNECTION,
     Command,

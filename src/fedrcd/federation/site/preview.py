@@ -12,9 +12,9 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, streamed
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError
-from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.requests import cohort_layout
+from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.site.release import Door, Occasion
 from fedrcd.methods.registry import build, find
 from fedrcd.protocol.combine import combine

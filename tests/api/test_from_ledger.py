@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedrcd import Discovery
-from fedrcd.api.stored import discover_stored, leave_one_site_out, rediscover
+from fedrcd.api.from_ledger import discover_stored, leave_one_site_out, rediscover
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, OutlierWarning, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import fedrcd
-from fedrcd.data.opening import open_tables
+from fedrcd.data.open_tables import open_tables
 from fedrcd.data.table import Table, as_table
 from fedrcd.errors import ConfigError, DataError
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fedrcd.data.federation import BlockEntry
-from fedrcd.federation.choosing import choose_method
 from fedrcd.federation.coordinator.conduct import Conductor
-from fedrcd.federation.coordinator.finding_files import read_finding
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import Status
+from fedrcd.federation.coordinator.saved_finding import read_finding
 from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run

@@ -12,7 +12,7 @@ import numpy as np
 from fedrcd.data.align import align_tables
 from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.data.names import default_names
-from fedrcd.data.opening import open_tables
+from fedrcd.data.open_tables import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge.statements import Knowledge

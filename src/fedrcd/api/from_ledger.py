@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.discovery import Discovery
-from fedrcd.api.given import KnowledgeLike, as_knowledge
+from fedrcd.api.inputs import KnowledgeLike, as_knowledge
 from fedrcd.api.leave_one_site_out import Without, cannot_be_spared, changes_without
 from fedrcd.api.notes import require_together
 from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError
