@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def test_a_class_of_a_words_name_is_the_one_of_the_table():
         assert not last[0].isupper() or last == name or name not in classes(), (name, place)
 
 
+@cache
 def classes():
     """How often each public class name is used, in the package and the experiments."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for top in ("src", "experiments") for path in paths(top)]

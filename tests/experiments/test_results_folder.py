@@ -9,7 +9,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 from experiments.__main__ import app, main
-from experiments.harness import runner
+from experiments.harness import parallel, runner
 from experiments.harness.cells import Scale
 from experiments.harness.experiment import Experiment
 from experiments.harness.store import ResultsStore
@@ -27,7 +27,8 @@ def text(frame):
 
 @pytest.fixture(autouse=True)
 def small_experiments(monkeypatch):
-    """Two experiments; all cells of the first are cells of the second."""
+    """Two experiments; all cells of the first are cells of the second. They are too small for a second worker."""
+    monkeypatch.setattr(parallel, "available_threads", lambda: 1)
     known = {
         name: Experiment(name=name, title=name, cells=lambda _, size=size: some_cells(size), text=text)
         for name, size in SIZES.items()
