@@ -29,10 +29,8 @@ NEWEST = $(lastword $(OTHERS))
 ABSENT = $(foreach v,$(filter-out $(OWN),$(SUPPORTED)),$(if $(call find_python,$(v)),,$(v)))
 # What runs at the same time is shown one after the other, where make can.
 TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-# One process more than there are cores, since one of them mostly waits for real processes; a file stays in one process,
-# for its fixtures; those that take longest come first (conftest.py).
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# One process a core; a file stays in one process, for its fixtures; those that take longest come first (conftest.py).
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
