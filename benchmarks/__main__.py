@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.record import Record, environment, keep
 
-NAMES = ("startup", "pairs", "tensors", "erasure", "sites", "page", "lingam")
+NAMES = ("startup", "pairs", "tensors", "erasure", "editions", "sites", "page", "lingam")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, write_fede
 from fedrcd.data.frame_draft import draft_frame
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.table import Table
+from fedrcd.federation.messages.keys import make_development_keys
 
 ROWS, P = 20_000, 20
 
@@ -26,6 +27,7 @@ def run() -> Iterator[Row]:
         folder = Path(name)
         _write(folder)
         site = ("site.parquet", "--federation", "federation.toml", "--site", "site", "--ledger", "ledger.db")
+        site = (*site, "--key", "keys/site")
         _fedrcd(folder, "ledger", "new", "ledger.db", "--federation", "federation.toml")
         _fedrcd(folder, "contribute", *site)
         _fedrcd(folder, "ledger", "discover", "ledger.db", "--method", "fedrcd-s")
@@ -42,9 +44,10 @@ def _write(folder: Path) -> None:
     X = model.sample(ROWS, rng)
     frame = pd.DataFrame(X, columns=list(model.names)).assign(id=[f"r{k}" for k in range(ROWS)])
     frame.to_parquet(folder / "site.parquet")
+    keys = make_development_keys(folder / "keys", ["site"], ["localhost"])
     described = Federation(
         variables=model.names,
-        sites=(SiteEntry("site", model.names, ("all",)),),
+        sites=(SiteEntry("site", model.names, ("all",), keys["site"]),),
         blocks=(BlockEntry("all", ROWS),),
         frame=draft_frame(Table(X, columns=model.names, source="site")),
     )

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import fedrcd
 from benchmarks.measure import Row, side_by_side
-from fedrcd.protocol.questions import PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.site import LocalSite
 from fedrcd.statistics.frame import propose_frame
 from fedrcd.statistics.grid import ARITHMETIC

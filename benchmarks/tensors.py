@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 import fedrcd
 from benchmarks.measure import Row, side_by_side
 from fedrcd.data.simulate.models import random_model
-from fedrcd.protocol.questions import TensorQuestion
 from fedrcd.protocol.site import LocalSite
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.frame import propose_frame
 
 

@@ -15,7 +15,7 @@ from fedrcd.methods.registry import build
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.oracle import Oracle
+from fedrcd.protocol.population_oracle import Oracle
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.frame import Frame, propose_frame
 from fedrcd.statistics.pair_sums import PairSums, pair_sums

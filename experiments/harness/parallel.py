@@ -35,13 +35,16 @@ def as_done(
     jobs : sequence
         What can be pickled.
     processes : int, optional
-        All processors by default.
+        All processors by default; with one, or for one job, no worker is started.
     """
+    workers = min(processes or available_threads(), len(jobs))
+    if workers <= 1:
+        with threadpool_limits(1):
+            yield from ((number, work(job)) for number, job in enumerate(jobs))
+        return
     others = set(active_children())
     # Spawned, not forked: a fork of a process with threads may deadlock.
-    pool = ProcessPoolExecutor(
-        processes or available_threads(), mp_context=get_context("spawn"), initializer=prepare_worker
-    )
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=prepare_worker)
     try:
         waiting = {pool.submit(work, job): number for number, job in enumerate(jobs)}
         for future in as_completed(waiting):

@@ -12,9 +12,10 @@ from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.graphs.dag import topological_order
 from fedrcd.methods.deflations.algebraic import deflate
 from fedrcd.methods.scores.tau import tau3, tau4
+from fedrcd.protocol.changed_units import scaled_by_sd
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
-from fedrcd.protocol.rescaled import scaled_by_sd
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.pair_cumulants import PairCumulants, pair_cumulants
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, tensor_cumulants
 from fedrcd.typing import Matrix, Vector

@@ -15,9 +15,9 @@ from experiments.harness.cells import Row
 from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.scores.tau import tau3_matrix
+from fedrcd.protocol.changed_units import scaled_by_sd
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.questions import PairQuestion
-from fedrcd.protocol.rescaled import scaled_by_sd
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.pair_cumulants import PairCumulants, pair_cumulants
 
 

@@ -12,9 +12,9 @@ from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.evaluation.variants import Variant
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.registry import build
+from fedrcd.protocol.changed_units import scaled_by_sd
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.oracle import Oracle
-from fedrcd.protocol.rescaled import scaled_by_sd
+from fedrcd.protocol.population_oracle import Oracle
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.frame import Frame
 

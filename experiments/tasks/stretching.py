@@ -20,9 +20,9 @@ from fedrcd.evaluation.evaluate import DataSetting
 from fedrcd.graphs.dag import topological_order, total_effects
 from fedrcd.graphs.metrics import ancestral_accuracy, varsortability
 from fedrcd.methods.registry import build
+from fedrcd.protocol.changed_units import in_units
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.rescaled import in_units
 from fedrcd.typing import Matrix, Vector
 
 TOP = 30.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.trust.figures import calibration
 from experiments.trust.progress import in_parallel
-from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round
+from fedrcd.confidence.replicates import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
 from fedrcd.methods.registry import find

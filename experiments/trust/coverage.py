@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.trust.progress import in_parallel
-from fedrcd.confidence.bootstrap import draw_weights
+from fedrcd.confidence.replicates import draw_weights
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.trust.calibration import with_groups
 from experiments.trust.progress import in_parallel
-from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round
+from fedrcd.confidence.replicates import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
 from fedrcd.graphs.knowledge.constraints import Constraints

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.trust.calibration import with_groups
-from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round, row_replicates
+from fedrcd.confidence.replicates import ask_groups, draw_weights, group_replicates, one_round, row_replicates
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.table import Table
 from fedrcd.methods.registry import build, find

@@ -16,7 +16,7 @@ from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import in_process
 from fedrcd.statistics.frame import Frame
-from tests.federation.living import configured, contribution, federation_of, sample
+from tests.federation.living import TRIAL, configured, contribution, federation_of, put, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
 
@@ -28,9 +28,9 @@ OTHERS = [name for name, card in METHODS.items() if name not in ONE_ROUND]
 
 
 def filled(path, configuration):
-    ledger = Ledger.create(path, configuration)
+    ledger = Ledger.create(path, configuration, TRIAL)
     for site, rows in (("a", X[:250]), ("b", X[250:])):
-        ledger.add(contribution(configuration, FEDERATION, site, rows))
+        put(ledger, contribution(configuration, FEDERATION, site, rows))
     return ledger
 
 
@@ -119,7 +119,7 @@ def test_all_listed_results_are_computed_anew(ledger):
 
 def test_an_empty_state_has_no_result(tmp_path):
     with (
-        Ledger.create(tmp_path / "ledger.db", configured(FEDERATION)) as ledger,
+        Ledger.create(tmp_path / "ledger.db", configured(FEDERATION), TRIAL) as ledger,
         pytest.raises(ProtocolError, match="no contr"),
     ):
         discover_stored(ledger)
@@ -138,8 +138,8 @@ def test_clipped_values_are_told(tmp_path):
     configuration = configured(FEDERATION, "compact")
     far = X.copy()
     far[:3] *= 1e4
-    with Ledger.create(tmp_path / "ledger.db", configuration) as ledger:
-        ledger.add(contribution(configuration, FEDERATION, "a", far))
+    with Ledger.create(tmp_path / "ledger.db", configuration, TRIAL) as ledger:
+        put(ledger, contribution(configuration, FEDERATION, "a", far))
         with pytest.warns(OutlierWarning, match="clipped"):
             discover_stored(ledger, "fedrcd-ni")
 
@@ -151,8 +151,8 @@ def test_without_a_site_the_ledger_gives_what_a_ledger_of_the_others_does(method
     assert len(ledger.entries) == entries + 1  # the result; the others are only told
     assert left_out.found.to_json() == discover_stored(ledger, method).to_json()
     for site, other, rows in (("a", "b", X[250:]), ("b", "a", X[:250])):
-        with Ledger.create(tmp_path / f"{site}.db", ledger.configuration) as alone:
-            alone.add(contribution(ledger.configuration, FEDERATION, other, rows))
+        with Ledger.create(tmp_path / f"{site}.db", ledger.configuration, TRIAL) as alone:
+            put(alone, contribution(ledger.configuration, FEDERATION, other, rows))
             expected = discover_stored(alone, method)
         order, B = left_out.without[site]
         assert order == expected.order
@@ -162,8 +162,8 @@ def test_without_a_site_the_ledger_gives_what_a_ledger_of_the_others_does(method
 
 
 def test_a_site_that_cannot_be_spared_is_named(tmp_path):
-    with Ledger.create(tmp_path / "l.db", configured(FEDERATION)) as ledger:
-        ledger.add(contribution(ledger.configuration, FEDERATION, "a", X[:250]))
+    with Ledger.create(tmp_path / "l.db", configured(FEDERATION), TRIAL) as ledger:
+        put(ledger, contribution(ledger.configuration, FEDERATION, "a", X[:250]))
         left_out = leave_one_site_out(ledger)
     assert left_out.table().empty
     assert left_out.impossible == {"a": "no contribution is in the state of the ledger"}
@@ -174,7 +174,7 @@ def test_knowledge_is_kept_and_remembered(ledger):
     known = Knowledge(tiers=[[name] for name in reversed(free.order)])
     found = discover_stored(ledger, "fedrcd-s", knowledge=known)
     assert list(found.order) == list(reversed(free.order))
-    ledger.add(contribution(ledger.configuration, FEDERATION, "a", X[:240], version=2, purpose="erase"))
+    put(ledger, contribution(ledger.configuration, FEDERATION, "a", X[:240], version=2, purpose="erase"))
     [again], _ = rediscover(ledger)
     assert again.order == found.order
     for order, B in leave_one_site_out(ledger, "fedrcd-s", knowledge=known).without.values():

@@ -14,7 +14,7 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError, FileError
 from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.site.settings import SiteSettings
-from fedrcd.protocol.questions import PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
 from tests.federation.test_store import rewrite
@@ -105,7 +105,7 @@ def test_trim_is_shown_before_anything_leaves(disk):
     done = call("site", "check", *site(disk))
     assert done.exit_code == 6
     assert "its rows were summed with --trim 8 before" in done.output
-    assert "summed these rows with another --trim" in call("site", "preview", "fedrcd-s", *site(disk)).output
+    assert "its rows were summed with --trim" in call("site", "preview", "fedrcd-s", *site(disk)).output
 
 
 def test_serve_tells_people_at_the_site_of_gross_errors_and_keeps_their_trim(disk, monkeypatch):

@@ -1,6 +1,7 @@
 """A federation's life as its people type it: two sites, a coordinator, an erasure, a certificate."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,7 @@ from fedrcd.cli.main import app
 from fedrcd.data.federation import write_federation
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
+from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.messages.requests import Reply
 from tests.cli.test_commands import fedrcd, last_line
 from tests.federation.living import federation_of, frame_of, sample
@@ -17,10 +19,25 @@ from tests.federation.living import federation_of, frame_of, sample
 FEDERATION = federation_of(3, ("north", "south"))
 
 
+def with_keys(federation, folder):
+    """The federation with the public keys of its sites; the private ones lie in keys/."""
+    known = {site.name: (folder / "keys" / f"{site.name}.pub") for site in federation.sites}
+    fresh = [name for name, path in known.items() if not path.exists()]
+    if fresh:
+        made = folder / f"new-{len(list(folder.glob('new-*')))}"
+        make_development_keys(made, fresh, ["localhost"])
+        (folder / "keys").mkdir(exist_ok=True)
+        for name in fresh:
+            for ending in ("", ".pub"):
+                (made / f"{name}{ending}").rename(folder / "keys" / f"{name}{ending}")
+    sites = tuple(replace(site, key=known[site.name].read_text().strip()) for site in federation.sites)
+    return replace(federation, sites=sites)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_federation(tmp_path / "federation.toml", FEDERATION)
+    write_federation(tmp_path / "federation.toml", with_keys(FEDERATION, tmp_path))
     for seed, site in enumerate(("north", "south")):
         frame_of(sample(3, 400, seed, noise="gamma")).to_csv(tmp_path / f"{site}.csv", index=False)
     (tmp_path / "ids.txt").write_text("r5\nr6\n")
@@ -39,7 +56,7 @@ def typed(*arguments, fails=None):
 
 
 def site(name, *more):
-    return (f"{name}.csv", "--federation", "federation.toml", "--site", name, *more)
+    return (f"{name}.csv", "--federation", "federation.toml", "--site", name, "--key", f"keys/{name}", *more)
 
 
 def joined():
@@ -75,7 +92,7 @@ def test_the_life_of_a_federation_in_processes_of_their_own(folder):
 def test_an_erasure_waits_by_default_and_says_so(folder):
     joined()
     said = typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--certificate", "c.json"))
-    assert "2 changed rows wait until 30 have changed, or until 20" in said
+    assert "2 are gone; they wait until 30 persons can hide each other, or until 20" in said
     assert "no certificate was written" in said
     assert not (folder / "c.json").exists()
     assert len(shown()["entries"]) == 3
@@ -103,7 +120,7 @@ def test_what_is_due_is_carried_out(folder):
     typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--days", 0, "--batch", 500, "--now"))
     (folder / "ids.txt").write_text("r7\n")
     said = typed("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt", "--days", 0))
-    assert "29 rows left out at random" in said
+    assert "29 persons left out at random" in said
     assert "nothing changed" in typed("erase", *site("north", "--ledger", "l.db", "--due"))
 
 
@@ -152,9 +169,13 @@ def test_states_are_compared_and_exported(folder):
 
 def test_a_new_site_joins_later(folder):
     joined()
-    write_federation(folder / "federation.toml", federation_of(3, ("north", "south", "east")))
+    write_federation(folder / "federation.toml", with_keys(federation_of(3, ("north", "south", "east")), folder))
     frame_of(sample(3, 300, 9)).to_parquet(folder / "east.parquet", index=False)
-    typed("contribute", "east.parquet", "--federation", "federation.toml", "--site", "east", "--ledger", "l.db")
+    joining = ("contribute", "east.parquet", *site("east", "--ledger", "l.db")[1:])
+    assert "was not admitted" in typed(*joining, fails=ProtocolError)
+    assert "admitted: east" in typed("ledger", "admit", "l.db", "--federation", "federation.toml")
+    assert "all sites of the file are admitted" in typed("ledger", "admit", "l.db", "--federation", "federation.toml")
+    typed(*joining)
     assert [one["site"] for one in shown()["contributions"]] == ["east", "north", "south"]
     found = Discovery.from_json(typed("ledger", "discover", "l.db", "--json", "--method", "fedrcd-ni"))
     assert (found.rows, found.sites) == (1100, 3)
@@ -164,7 +185,10 @@ def test_what_a_site_contributed_is_in_its_log_and_counts_with_what_it_answers(f
     joined()
     state = folder / "fedrcd-state" / "north"
     said = typed("site", "log", "--state", state)
-    assert "run contribution 1 round 1 block block-north: 35 numbers left: the row count and sums of" in said
+    assert (
+        "run contribution 1 of block block-north round 1 block block-north: 35 numbers left: the row count and sums of"
+        in said
+    )
     assert "2 entries, 66 numbers left this site" in said  # C(7, 4) of the tensor, 1 + 4 * 3 + 3 * 6 of the pairs
     assert (state / "site.db").stat().st_mode & 0o077 == 0
 
@@ -194,7 +218,7 @@ def test_a_trim_is_kept_for_contributions_too(folder):
     typed("ledger", "new", "l.db", "--federation", "federation.toml")
     typed("contribute", *site("north", "--ledger", "l.db", "--trim", 8))
     said = typed("contribute", *site("north", "--ledger", "l.db", "--again"), fails=ProtocolError)
-    assert "another --trim" in said
+    assert "summed with --trim 8 before" in said
     assert [one["version"] for one in shown()["contributions"]] == [1]
 
 
@@ -207,6 +231,27 @@ WRONG = [
     (("erase", *site("north", "--ledger", "l.db")), ConfigError, "say what to erase"),
     (("erase", *site("north", "--ledger", "l.db", "--all", "--where", "v0>0")), ConfigError, "say what to erase"),
     (("erase", "north.csv", "--site", "north", "--ledger", "l.db", "--all"), ConfigError, "--federation"),
+    (
+        ("contribute", "north.csv", "--federation", "federation.toml", "--site", "north", "--ledger", "l.db"),
+        ConfigError,
+        "give --key",
+    ),
+    (
+        (
+            "contribute",
+            "north.csv",
+            "--federation",
+            "federation.toml",
+            "--site",
+            "north",
+            "--key",
+            "keys/south",
+            "--ledger",
+            "l.db",
+        ),
+        ConfigError,
+        "not the key",
+    ),
     (("erase", *site("north", "--ledger", "l.db", "--ids", "absent.txt")), FileError, "cannot read"),
     (("erase", *site("north", "--out", "x", "--all", "--certificate", "c.html")), ConfigError, "coordinator certifies"),
     (("erase", *site("north", "--ledger", "l.db", "--all", "--certificate", "c.pdf")), ConfigError, "ending"),
@@ -232,9 +277,9 @@ def test_mistakes_are_one_line_and_change_nothing(folder):
 
 def test_another_frame_is_refused_at_the_site(folder):
     joined()
-    write_federation(folder / "federation.toml", federation_of(3, ("north", "south"), scale=5.0))
+    write_federation(folder / "federation.toml", with_keys(federation_of(3, ("north", "south"), scale=5.0), folder))
     assert "another frame" in typed("contribute", *site("north", "--ledger", "l.db"), fails=ConfigError)
-    write_federation(folder / "federation.toml", federation_of(4, ("north", "south")))
+    write_federation(folder / "federation.toml", with_keys(federation_of(4, ("north", "south")), folder))
     assert "lacks column 'v3'" in typed("contribute", *site("north", "--ledger", "l.db"), fails=DataError)
 
 

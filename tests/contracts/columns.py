@@ -17,7 +17,7 @@ import pandas as pd
 
 import fedrcd
 from fedrcd.api.federation import federation_tables
-from fedrcd.api.from_ledger import discover_stored, leave_one_site_out
+from fedrcd.api.from_ledger import bootstrap_stored, discover_stored, leave_one_site_out
 from fedrcd.api.machines import Waiting
 from fedrcd.api.membership import erase, membership, send
 from fedrcd.data.federation import Federation, write_federation
@@ -73,6 +73,15 @@ class Place:
         found = federation_tables(self.federation, [self.data(site) for site in SITES])
         kept = [table.keep(np.array([one not in without for one in table.ids])) for table in found]
         return [replace(table, data=with_gaps(table.values)) for table in kept] if gaps else kept
+
+
+def secrets_in(state: Path) -> dict[str, bytes]:
+    """What sites split their rows by."""
+    found = {}
+    for site in SITES:
+        with Store(state / site, site) as store:
+            found[site] = store.secret
+    return found
 
 
 def with_gaps(values: Any) -> Any:
@@ -206,16 +215,12 @@ class Grid(Column):
             mine = [one for one in self.erased if one.startswith(site)]
             with membership(self.place.federation, site, configuration, self.state / site) as member:
                 tables = read_site(self.place.data(site), self.place.federation, self.place.federation.site(site))
-                send(member, tables, None, day=TODAY)
-                erase(member, tables, None, ids=mine, day=TODAY, now=True)
+                send(member, tables, None)
+                erase(member, tables, None, ids=mine, now=True)
 
     @property
     def split_by(self) -> dict[str, bytes]:
-        found = {}
-        for site in SITES:
-            with Store(self.state / site, site) as store:
-                found[site] = store.secret
-        return found
+        return secrets_in(self.state)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -250,29 +255,37 @@ class Ledgers(Column):
     """Sums that the sites once sent, in a ledger."""
 
     @contextmanager
-    def ledger(self, arithmetic: str = "exact") -> Any:
+    def ledger(self, arithmetic: str = "exact", groups: int = 0) -> Any:
         configuration = configure(self.place.federation, grid=ARITHMETIC[arithmetic])
-        with Ledger.create(self.state / "ledger.db", configuration) as ledger:
+        admitted = dict.fromkeys(SITES, "")
+        with Ledger.create(self.state / "ledger.db", configuration, admitted, groups=groups) as ledger:
             for site in SITES:
                 self.contribute(ledger, configuration, site)
             yield ledger
 
+    @property
+    def split_by(self) -> dict[str, bytes]:
+        return secrets_in(self.state)
+
     def contribute(self, ledger: Ledger, configuration: Any, site: str) -> None:
-        federation = self.place.federation
-        with membership(federation, site, configuration, self.state / site, trim=self.trim) as member:
+        federation, how = self.place.federation, {"trim": self.trim, "groups": ledger.groups}
+        with membership(federation, site, configuration, self.state / site, **how) as member:
             tables = read_site(self.place.data(site), federation, federation.site(site))
-            send(member, tables, ledger, day=TODAY)
+            send(member, tables, ledger)
             mine = [one for one in self.erased if one.startswith(site)]
             if mine:
-                erase(member, tables, ledger, ids=mine, day=TODAY, now=True)
+                erase(member, tables, ledger, ids=mine, now=True)
 
     def discover(self, method: str, arithmetic: str = "exact", **settings: Any) -> fedrcd.Discovery:
         with self.ledger(arithmetic) as ledger:
             return discover_stored(ledger, method, **settings)
 
     def bootstrap(self, method: str, **settings: Any) -> fedrcd.Bootstrap:
-        with self.ledger() as ledger:
-            return fedrcd.bootstrap(LedgerTransport.of(ledger), method, n_jobs=1, **settings)
+        if "resample" in settings:
+            with self.ledger() as ledger:
+                return fedrcd.bootstrap(LedgerTransport.of(ledger), method, **settings)
+        with self.ledger(groups=settings.pop("groups")) as ledger:
+            return bootstrap_stored(ledger, method, **settings)
 
     def check(self, method: str, **settings: Any) -> fedrcd.Checks:
         with self.ledger() as ledger:

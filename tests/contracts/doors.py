@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from fedrcd.cli.main import app
 from fedrcd.data.federation import Federation, read_federation, write_federation
 from fedrcd.data.site_file import read_site
-from fedrcd.federation.ledger.contribution import Contribution, Parcel, read_contribution
+from fedrcd.federation.ledger.contribution import Contribution, Parcel, SignedContribution, read_contribution
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.requests import Reply, Request, federation_digest, pack_request, unpack_reply
 from fedrcd.federation.site.log import ANSWERED, LogEntry
@@ -29,9 +29,11 @@ from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import FILE, Store
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import PAIRS, TENSOR, Basis, PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import PAIRS, TENSOR, Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.site import LocalSite
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import digest_of, from_bytes
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
@@ -91,7 +93,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.file, self.data, self.state = folder / "federation.toml", folder / "north.parquet", folder / "state"
-        self._settings: dict[tuple[float | None, bool], SiteSettings] = {}
+        self._settings: dict[tuple[Any, ...], SiteSettings] = {}
         self._asked = 0
 
     @classmethod
@@ -100,8 +102,8 @@ class Place:
         folder.mkdir(parents=True, exist_ok=True)
         place = cls(folder)
         p = len([name for name in table.columns if name.startswith("v")])
-        federation = federation_of(p, (SITE, "south"), rows=len(table))
-        place.declare(federation if framed else Federation(federation.variables, federation.sites, federation.blocks))
+        federation = replace(federation_of(p, (SITE, "south"), rows=len(table)), trial=True)
+        place.declare(federation if framed else replace(federation, frame={}))
         place.put(table)
         return place
 
@@ -111,6 +113,7 @@ class Place:
         place = Place(folder)
         paths = {"federation": str(place.file), "data": str(place.data), "state": str(place.state)}
         place._settings = {key: replace(settings, **paths) for key, settings in self._settings.items()}
+        place._asked = self._asked
         return place
 
     def declare(self, federation: Federation) -> None:
@@ -124,12 +127,6 @@ class Place:
     def table(self) -> pd.DataFrame:
         """What the table holds, struck or not."""
         return pd.read_parquet(self.data)
-
-    def touch(self) -> None:
-        """Correct one value."""
-        table = self.table()
-        table.loc[len(table) // 2, "v0"] += 0.25
-        self.put(table)
 
     @property
     def federation(self) -> Federation:
@@ -156,30 +153,38 @@ class Place:
         return [entry for entry in self.log() if entry.outcome == ANSWERED]
 
     def gone(self) -> set[str]:
-        """Rows of the table whose erasure was carried out."""
+        """Rows of the table that were erased, or left out for good beside them."""
         with self.store() as store:
-            gone = store.gone(BLOCK)
-            return {one for one in self.table()["id"] if store.marker.of_id(BLOCK, one) in gone}
+            gone = store.struck.persons()
+            return {one for one in self.table()["id"] if store.marker.of_id(one) in gone}
+
+    def waits(self) -> bool:
+        """Whether rows that were erased are in the newest edition still."""
+        with self.store() as store:
+            return bool(store.struck.pending())
 
     def age(self) -> None:
         """A month passes for what waits."""
         connection = sqlite3.connect(self.state / FILE)
-        connection.execute("UPDATE struck SET due = '2020-01-01' WHERE version IS NULL")
+        connection.execute("UPDATE struck SET due = '2020-01-01'")
         connection.commit()
         connection.close()
 
     # serving
 
-    def settings(self, *, trim: float | None = None, trust: bool = False) -> SiteSettings:
-        """What `fedrcd site serve` writes for its processes, the first time."""
-        if (trim, trust) not in self._settings:
+    def settings(
+        self, *, trim: float | None = None, trust: bool = False, without: tuple[str, ...] = ()
+    ) -> SiteSettings:
+        """What `fedrcd site serve` writes for its processes, the first time; some rules may be off."""
+        if (trim, trust, without) not in self._settings:
             more = [*([] if trim is None else ["--trim", trim]), *(["--trust-coordinator"] if trust else [])]
+            more += [word for rule in without for word in ("--without-rule", rule)]
             with patch("fedrcd.federation.flower.supervise.keep_running"):
                 done = typed("site", "serve", *self._named(), "--coordinator", "nowhere:1", "--insecure", *more)
             if done.problem:
                 raise done.problem
-            self._settings[trim, trust] = SiteSettings.read(self.state / "site.json")
-        return self._settings[trim, trust]
+            self._settings[trim, trust, without] = SiteSettings.read(self.state / "site.json")
+        return self._settings[trim, trust, without]
 
     def question(self, sums: str, arithmetic: str = "exact", frame: Frame | None = None) -> Any:
         """What a coordinator asks for such sums."""
@@ -201,7 +206,12 @@ class Place:
         """A question as it travels, in a run of its own."""
         federation = self.federation
         self._asked += 1
-        fields = {"run": RUN, "round": self._asked, "federation": federation_digest(federation), "site": SITE}
+        fields = {
+            "run": f"{RUN}.{self._asked}",
+            "round": self._asked,
+            "federation": federation_digest(federation),
+            "site": SITE,
+        }
         return Request(**{**fields, "cohort": (SITE, "south"), "question": question, **changes})
 
     def respond(
@@ -210,11 +220,12 @@ class Place:
         *,
         trim: float | None = None,
         trust: bool = False,
+        without: tuple[str, ...] = (),
         surroundings: Surroundings = REAL,
         **changes: Any,
     ) -> Reply:
         """What a serving site says to a packet."""
-        service = SiteService(self.settings(trim=trim, trust=trust), surroundings)
+        service = SiteService(self.settings(trim=trim, trust=trust, without=without), surroundings)
         return unpack_reply(service.respond(pack_request(self.request(question, **changes))))
 
     def serve(self, sums: str, *, arithmetic: str = "exact", frame: Frame | None = None, **options: Any) -> Seen:
@@ -252,7 +263,7 @@ class Place:
             to_file = ("--out", out, "--arithmetic", arithmetic, "--family", FAMILIES[sums])
             done = typed(command, *common, *to_file, *more)
             items = from_bytes(out.read_bytes(), Parcel).items if out.exists() else ()
-            made = next((one for one in items if isinstance(one, Contribution)), None)
+            made = next((one.contribution for one in items if isinstance(one, SignedContribution)), None)
         left = {} if made is None else {family_name(one): digest_of(each) for one, each in made.sums.items()}
         return Seen(done.problem is not None, left, str(done.problem or done.said))
 
@@ -339,8 +350,10 @@ def _where(place: Place, sums: str, to: str, options: Mapping[str, Any]) -> Seen
 def _due(place: Place, sums: str, to: str, options: Mapping[str, Any]) -> Seen:
     """What was to be erased earlier, and waits since, or was refused."""
     place.contribute(sums, to=to, **options)
-    place.erase(sums, "--ids", place.listed("r4", "r5"), to=to, **options)
-    return place.erase(sums, "--due", "--now", to=to, **options)
+    first = place.erase(sums, "--ids", place.listed("r4", "r5"), to=to, **options)
+    later = place.erase(sums, "--due", "--now", to=to, **options)
+    # What could not even be written down does not wait: whoever typed it was told.
+    return later._replace(refused=later.refused or (first.refused and not later.left))
 
 
 class Door(NamedTuple):

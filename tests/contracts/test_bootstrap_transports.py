@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.confidence.bootstrap import ask_groups, draw_weights, group_replicates, one_round
+from fedrcd.confidence.replicates import ask_groups, draw_weights, group_replicates, one_round
 from fedrcd.data import random_model
 from fedrcd.methods.registry import find
 from fedrcd.protocol.groups import Grouping

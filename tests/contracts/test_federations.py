@@ -12,7 +12,8 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.methods.registry import METHODS
 from fedrcd.protocol.in_process import in_process
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.pair_index import pair_index
 from tests.contracts.federations import (

@@ -9,7 +9,8 @@ from fedrcd.data.simulate.partition import column_parts, vertical_split
 from fedrcd.errors import ConfigError, CoverageWarning, DataError
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.registry import METHODS
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.expectation import Gaussian, expected_pair_sums, expected_tensor_sums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_index import pair_index

@@ -45,11 +45,27 @@ def test_a_class_of_a_words_name_is_the_one_of_the_table():
 
 
 @cache
+def trees():
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for top in ("src", "experiments") for path in paths(top)}
+
+
+@cache
 def classes():
     """How often each public class name is used, in the package and the experiments."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for top in ("src", "experiments") for path in paths(top)]
-    names = [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = [node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     return Counter(name for name in names if not name.startswith("_"))
+
+
+@cache
+def aliases():
+    """How often each name is given to a type at the top of a module; options of commands are no types."""
+    names = []
+    for path, tree in trees().items():
+        nodes = [] if path.parent.name == "cli" else tree.body
+        targets = [node.target for node in nodes if isinstance(node, ast.AnnAssign)]
+        targets += [node.targets[0] for node in nodes if isinstance(node, ast.Assign)]
+        names += [one.id for one in targets if isinstance(one, ast.Name) and re.fullmatch("[A-Z][A-Za-z]+", one.id)]
+    return Counter(name for name in names if not name.isupper())
 
 
 def paths(top):
@@ -58,3 +74,8 @@ def paths(top):
 
 def test_no_two_classes_have_one_name():
     assert {name for name, count in classes().items() if count > 1} == set()
+
+
+def test_no_alias_of_a_type_has_the_name_of_another_or_of_a_class():
+    assert aliases()
+    assert {name for name, count in aliases().items() if count > 1 or name in classes()} == set()

@@ -28,7 +28,8 @@ def text(frame):
 @pytest.fixture(autouse=True)
 def small_experiments(monkeypatch):
     """Two experiments; all cells of the first are cells of the second. They are too small for a second worker."""
-    monkeypatch.setattr(parallel, "available_threads", lambda: 1)
+    for module in (parallel, runner):
+        monkeypatch.setattr(module, "available_threads", lambda: 1)
     known = {
         name: Experiment(name=name, title=name, cells=lambda _, size=size: some_cells(size), text=text)
         for name, size in SIZES.items()

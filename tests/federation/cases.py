@@ -8,11 +8,13 @@ import pytest
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.case import Case
 from fedrcd.federation.site.disclosure import check_question
 from fedrcd.federation.site.log import LogEntry
+from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.methods.deflations.entropies import standardised_residuals
-from fedrcd.protocol.questions import Basis, EntropyQuestion, PairQuestion
+from fedrcd.protocol.entropy_question import EntropyQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
@@ -32,8 +34,12 @@ def table(rows, columns=NAMES):
 
 
 def case(question, rows=X, history=(), frame=FRAME, run="r.0", trusted=True, **more):
-    """A question put to rows; its coordinator is trusted unless a test is about that."""
-    return Case(
+    """A question put to rows; its coordinator is trusted unless a test is about that.
+
+    Entries of the history are about these rows unless they say another version.
+    """
+    more = {"related": frozenset({"", more.get("version", "")}), "vectors": (frozenset({""}),), **more}
+    return RuleContext(
         question=question,
         run=run,
         variables=NAMES,

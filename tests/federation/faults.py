@@ -21,7 +21,7 @@ from pathlib import Path
 from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.ledger.ledger import Ledger
-from tests.federation.living import SECRET, TODAY, configured, federation_of, frame_of, lenient, rows_of, sample
+from tests.federation.living import SECRET, TRIAL, configured, federation_of, frame_of, lenient, rows_of, sample
 
 MODES = {"kill": 1, "tear": 7, "full": 7}
 """How often each fault is tried: at every write point, or at every so many."""
@@ -91,10 +91,10 @@ class Faults:
 
 def prepare(folder: Path) -> None:
     """A federation of two sites that both contributed once."""
-    with Ledger.create(folder / "ledger.db", CONFIGURATION, secret=SECRET) as ledger:
+    with Ledger.create(folder / "ledger.db", CONFIGURATION, TRIAL, secret=SECRET) as ledger:
         for site, table in TABLES.items():
             with membership(FEDERATION, site, CONFIGURATION, folder / site, lenient()) as member:
-                send(member, rows_of(table, FEDERATION, site), ledger, day=TODAY)
+                send(member, rows_of(table, FEDERATION, site), ledger)
 
 
 def scenario(folder: Path, acknowledge: Callable[[str], None]) -> None:
@@ -102,23 +102,27 @@ def scenario(folder: Path, acknowledge: Callable[[str], None]) -> None:
     with Ledger.open(folder / "ledger.db") as ledger:
         with membership(FEDERATION, "a", CONFIGURATION, folder / "a", lenient()) as member:
             rows = rows_of(TABLES["a"], FEDERATION, "a")
-            if member.store.marker.of_id("block-a", ERASED) in member.store.struck("block-a"):
-                deliveries = send(member, rows, ledger, day=TODAY)
+            if member.store.marker.of_id(ERASED) in member.store.struck.persons():
+                deliveries = send(member, rows, ledger)
             else:
-                _, deliveries = erase(member, rows, ledger, ids=[ERASED], day=TODAY, now=True)
+                _, deliveries = erase(member, rows, ledger, ids=[ERASED], now=True)
             for one in deliveries:
                 if one.receipt:
                     acknowledge(one.receipt.entry.hash)
         with membership(FEDERATION, "b", CONFIGURATION, folder / "b", lenient()) as member:
-            if not member.store.is_withdrawn("block-b"):
-                for receipt in withdraw(member, ["block-b"], ledger, day=TODAY):
-                    acknowledge(receipt.entry.hash)
+            if not member.store.sent.is_withdrawn("block-b"):
+                for _, receipt in withdraw(member, ["block-b"], ledger):
+                    if receipt:
+                        acknowledge(receipt.entry.hash)
         if not ledger.roster.results:
             acknowledge(ledger.record_result("fedrcd-ni", {}, "a result").entry.hash)
 
 
-def attempt(folder: Path, mode: str, point: int) -> dict[str, object]:
-    """Run the scenario in a child that meets its fault; what it acknowledged, and how it ended."""
+Scenario = Callable[[Path, Callable[[str], None]], None]
+
+
+def attempt(folder: Path, mode: str, point: int, scenario: Scenario = scenario) -> dict[str, object]:
+    """Run a scenario in a child that meets its fault; what it acknowledged, and how it ended."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -20,7 +20,6 @@ from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import in_process
 from tests.federation.living import (
-    TODAY,
     configured,
     federation_of,
     frame_of,
@@ -78,7 +77,7 @@ class Life:
 
     def send(self, site: str) -> None:
         rows = self.read(self.tables[site], site)
-        sent = send(self.members[site], rows, self.ledger, day=TODAY, again=True, rejoin=True)
+        sent = send(self.members[site], rows, self.ledger, again=True, rejoin=True)
         assert sent[0].receipt is not None
 
     def join(self, site: str) -> None:
@@ -108,7 +107,7 @@ class Life:
         if most < 1:
             return
         ids = set(self.rng.choice(there, size=int(self.rng.integers(1, most + 1)), replace=False).tolist())
-        erase(self.members[site], self.read(self.tables[site], site), self.ledger, ids=ids, day=TODAY, now=True)
+        erase(self.members[site], self.read(self.tables[site], site), self.ledger, ids=ids, now=True)
         self.erased.setdefault(site, set()).update(ids)
         if self.rng.random() < 0.5:
             self.tables[site] = self.remaining(site)
@@ -116,7 +115,7 @@ class Life:
     def leave(self, site: str) -> None:
         """By its own will or by the coordinator's."""
         if self.rng.random() < 0.5:
-            withdraw(self.members[site], [f"block-{site}"], self.ledger, day=TODAY)
+            withdraw(self.members[site], [f"block-{site}"], self.ledger)
         else:
             self.ledger.leave(site)
 
@@ -175,7 +174,7 @@ def _compared(folder, federation, configuration, remaining, rng, seed, digest, e
     with living(fresh, federation, configuration, sites, lenient(rows=FEWEST)) as (ledger, members):
         for site in sites:
             table = tables[site].astype(dict.fromkeys(federation.variables, np.float64))
-            send(threaded(members[site], 2 - seed % 2), rows_of(table, federation, site), ledger, day=TODAY)
+            send(threaded(members[site], 2 - seed % 2), rows_of(table, federation, site), ledger)
         again = [discover_stored(ledger, method) for method in METHODS]
         state = ledger.state_id
     blocks = [

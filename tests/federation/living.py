@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from fedrcd.data.simulate.models import random_model
 from fedrcd.data.site_file import matching, read_site, site_tables
 from fedrcd.data.table import Table
 from fedrcd.federation.ledger.configuration import Configuration, configure
+from fedrcd.federation.ledger.contribution import SignedContribution
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.contributing import contribute
@@ -31,6 +32,9 @@ from fedrcd.federation.surroundings import Surroundings
 from fedrcd.statistics.grid import ARITHMETIC
 
 TODAY = date(2026, 3, 1)
+TRIAL = dict.fromkeys([*"abcdefgh", *(f"hospital-{k}" for k in "abc"), "north", "south"], "")
+"""Sites that ledgers of tests admit without keys."""
+
 SECRET = bytes(range(32))
 """Of ledgers whose digests are compared."""
 
@@ -102,7 +106,23 @@ def contribution(configuration, federation, site, X, *, version=1, purpose="rows
     table = Table(X, site, label, columns=federation.site(site).columns, source=f"table of {site}")
     with tempfile.TemporaryDirectory() as folder, Store(folder, site, IN_MEMORY) as store:
         door = Door(site=site, federation=federation, store=store, rules=lenient(), threads=threads)
-        return contribute(door, configuration, table, version=version, purpose=purpose)
+        return contribute(door, configuration, table, version=version, purpose=lambda _: purpose)
+
+
+def put(ledger, made):
+    """Hand a contribution of a site of a trial over, after whatever the ledger has of it."""
+    latest = ledger.roster.versions.get((made.site, made.block), 0)
+    return ledger.add(SignedContribution.by(None, made, latest))
+
+
+def on_day(day: date) -> Surroundings:
+    """The machine on another day."""
+    return Surroundings(now=lambda: datetime(day.year, day.month, day.day, 12, tzinfo=UTC))
+
+
+def move_to(member: Member, day: date) -> None:
+    """Let another day dawn at a site."""
+    member.store.surroundings = on_day(day)
 
 
 @contextmanager
@@ -111,9 +131,13 @@ def living(
 ) -> Iterator[tuple[Ledger, dict[str, Member]]]:
     """A ledger and the stores of sites, all open."""
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger.create(folder / "ledger.db", configuration, secret=SECRET))
+        ledger = stack.enter_context(
+            Ledger.create(folder / "ledger.db", configuration, {**TRIAL, **dict.fromkeys(sites, "")}, secret=SECRET)
+        )
         members = {
-            site: stack.enter_context(membership(federation, site, configuration, folder / site, rules))
+            site: stack.enter_context(
+                membership(federation, site, configuration, folder / site, rules, surroundings=on_day(TODAY))
+            )
             for site in sites
         }
         yield ledger, members
@@ -121,6 +145,6 @@ def living(
 
 def join(ledger, member, table):
     """Send a site's table; every block must go."""
-    deliveries = send(member, rows_of(table, member.door.federation, member.site), ledger, day=TODAY)
+    deliveries = send(member, rows_of(table, member.door.federation, member.site), ledger)
     assert all(one.receipt for one in deliveries)
     return deliveries

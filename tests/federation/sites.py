@@ -9,11 +9,12 @@ import pandas as pd
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
+from fedrcd.data.site_file import read_site
 from fedrcd.data.table import Table
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.federation.one_process import in_process
-from fedrcd.federation.site.service import SiteService, declared_tables, open_door, read_tables
+from fedrcd.federation.site.service import SiteService, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store
 from fedrcd.methods.settings import Settings
@@ -59,7 +60,7 @@ class OnDisk:
         settings, described = self.settings(name, **changes), federation or self.federation
         with Store(settings.state, name) as store:
             store.append(history)
-            yield open_door(settings, described, store), read_tables(described, settings, store)
+            yield open_door(settings, described, store), read_tables(described, settings)
 
     def settings_files(self, **changes):
         paths = []
@@ -86,7 +87,9 @@ class OnDisk:
         return {site.name: secret_of(self.service(site.name)) for site in self.federation.sites}
 
     def in_process_rows(self, name):
-        return np.concatenate([table.values for table in declared_tables(self.federation, name, self.data(name))])
+        return np.concatenate(
+            [table.values for table in read_site(self.data(name), self.federation, self.federation.site(name))]
+        )
 
     @property
     def digest(self):
@@ -113,8 +116,8 @@ def frame_of(X, variables):
     }
 
 
-def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed=True, keys=None):
-    """Sites with all columns of rows of their own."""
+def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed=True, keys=None, identified=False):
+    """Sites with all columns of rows of their own; `identified` ones have a column of identifiers."""
     _, X = simulated(p, sum(rows), seed)
     variables = default_names(p)
     parts = np.split(X, np.cumsum(rows)[:-1])
@@ -124,7 +127,12 @@ def horizontal(folder, *, p=5, rows=(400, 500, 600), seed=3, names=NAMES, framed
         blocks=tuple(BlockEntry(name, n) for name, n in zip(names, rows, strict=True)),
         frame=frame_of(X, variables) if framed else {},
     )
-    return OnDisk(folder, federation, {name: (part, variables) for name, part in zip(names, parts, strict=True)})
+    disk = OnDisk(folder, federation, {name: (part, variables) for name, part in zip(names, parts, strict=True)})
+    for name in names if identified else ():
+        table = pd.read_parquet(disk.data(name))
+        table.insert(0, "id", [f"{name} {k}" for k in range(len(table))])
+        table.to_parquet(disk.data(name), index=False)
+    return disk
 
 
 def in_triples(folder, *, rows=400, seed=6):

@@ -6,7 +6,7 @@ import pytest
 from fedrcd.api.membership import erase, send
 from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.pair_sums import PairSums
-from tests.federation.living import TODAY, configured, federation_of, frame_of, join, living, rows_of, sample
+from tests.federation.living import TODAY, configured, federation_of, frame_of, join, living, move_to, rows_of, sample
 
 P = 20
 FEDERATION = federation_of(P, ("a", "b"))
@@ -45,7 +45,7 @@ def test_on_the_unprotected_path_the_difference_is_the_erased_row(federation):
     """Also of sums pooled over all sites: secure aggregation alone would not hide it."""
     ledger, member = federation
     before = ledger.pooled()["pairs/4"]
-    erase(member, table(), ledger, ids=["r123"], day=TODAY, now=True)
+    erase(member, table(), ledger, ids=["r123"], now=True)
     found = rebuilt(before, ledger.pooled()["pairs/4"])
     grid = CONFIGURATION.grid.step * CONFIGURATION.frame.scale
     assert found is not None
@@ -55,12 +55,14 @@ def test_on_the_unprotected_path_the_difference_is_the_erased_row(federation):
 def test_under_the_default_rules_there_is_no_difference_of_one_row(federation):
     ledger, member = federation
     states = [ledger.pooled()["pairs/4"]]
-    erase(member, table(), ledger, ids=["r123"], day=TODAY)
+    erase(member, table(), ledger, ids=["r123"])
     assert ledger.pooled()["pairs/4"] == states[0]
-    send(member, table(), ledger, day=TODAY.replace(month=4))  # the latest date is over
+    move_to(member, TODAY.replace(month=4))
+    send(member, table(), ledger)  # the latest date is over
     states.append(ledger.pooled()["pairs/4"])
     for later in (5, 6):
-        send(member, table(), ledger, day=TODAY.replace(month=later))
+        move_to(member, TODAY.replace(month=later))
+        send(member, table(), ledger)
         states.append(ledger.pooled()["pairs/4"])
     assert states[1] != states[0]
     for k, after in enumerate(states):

@@ -8,7 +8,7 @@ import pytest
 from fedrcd.errors import ConfigError, FileError, ProtocolError
 from fedrcd.federation.ledger.certificate import as_json, as_page, certify, require_genuine
 from fedrcd.federation.ledger.ledger import Ledger
-from tests.federation.living import configured, contribution, federation_of, sample
+from tests.federation.living import TRIAL, configured, contribution, federation_of, put, sample
 
 FEDERATION = federation_of(3, ("a", "<b>"))
 CONFIGURATION = configured(FEDERATION, families=("pairs/4",))
@@ -16,13 +16,15 @@ CONFIGURATION = configured(FEDERATION, families=("pairs/4",))
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
-    with Ledger.create(tmp_path_factory.mktemp("certificate") / "ledger.db", CONFIGURATION) as ledger:
+    with Ledger.create(
+        tmp_path_factory.mktemp("certificate") / "ledger.db", CONFIGURATION, {**TRIAL, "<b>": ""}
+    ) as ledger:
         ledger.record_result("fedrcd-ni", {}, "before anybody")
-        ledger.add(contribution(CONFIGURATION, FEDERATION, "a", sample(3, 80)))
+        put(ledger, contribution(CONFIGURATION, FEDERATION, "a", sample(3, 80)))
         ledger.record_result("fedrcd-ni", {}, "without b")
-        ledger.add(contribution(CONFIGURATION, FEDERATION, "<b>", sample(3, 90)))
+        put(ledger, contribution(CONFIGURATION, FEDERATION, "<b>", sample(3, 90)))
         ledger.record_result("fedrcd-sp", {"weights": "bic"}, "with both")
-        ledger.add(contribution(CONFIGURATION, FEDERATION, "<b>", sample(3, 89), version=2, purpose="erase"))
+        put(ledger, contribution(CONFIGURATION, FEDERATION, "<b>", sample(3, 89), version=2, purpose="erase"))
         ledger.record_result("fedrcd-ni", {}, "after the row left")
         ledger.leave("<b>")
         ledger.record_result("fedrcd-ni", {}, "after b left")

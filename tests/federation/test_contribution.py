@@ -5,7 +5,7 @@ import pytest
 
 from fedrcd.errors import ConfigError
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.ledger.contribution import Contribution, Parcel, Withdrawal, plan, read_contribution
+from fedrcd.federation.ledger.contribution import Parcel, SignedContribution, SignedWithdrawal, plan, read_contribution
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from tests.federation.living import configured, contribution, federation_of, names, sample
 
@@ -26,8 +26,9 @@ def test_they_come_back_from_their_bytes():
     again = read_contribution(made.to_bytes())
     assert again.commitment == made.commitment
     assert again.to_bytes() == made.to_bytes()
-    parcel = from_bytes(to_bytes(Parcel((made, Withdrawal("a", "x")))), Parcel)
-    assert [type(item) for item in parcel.items] == [Contribution, Withdrawal]
+    signed = SignedContribution.by(None, made, 0)
+    parcel = from_bytes(to_bytes(Parcel((signed, SignedWithdrawal.by(None, "a", "x", 1)))), Parcel)
+    assert [type(item) for item in parcel.items] == [SignedContribution, SignedWithdrawal]
     assert from_bytes(to_bytes(CONFIGURATION), Configuration).digest == CONFIGURATION.digest
 
 

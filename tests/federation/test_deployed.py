@@ -360,5 +360,5 @@ def test_a_table_that_changes_between_rounds_is_noticed(tmp_path):
         write_table(disk.data(B), Table(rows, columns=disk.federation.variables, source=B))
         return reply  # the first answer is about the old rows
 
-    with pytest.raises(SiteLost, match="changed its rows"):
+    with pytest.raises(SiteLost, match="rows of it are gone or changed"):
         conduct(disk, impatient(disk), {B: [change]})

@@ -11,19 +11,15 @@ from hypothesis import strategies as st
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import QUESTIONS
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.case import Case
-from fedrcd.federation.site.cells import few_levels, small_cells
+from fedrcd.federation.site.cell_counts import few_levels, small_cells
 from fedrcd.federation.site.disclosure import RULES, check_budget, check_question, spent_numbers
+from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import (
-    Basis,
-    ExpectationQuestion,
-    PairQuestion,
-    SiteMomentsQuestion,
-    TensorQuestion,
-)
+from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
-from fedrcd.protocol.wire import digest_of
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC, Grid, rounded_map
 from fedrcd.statistics.grouped_sums import GroupedSums
@@ -93,7 +89,7 @@ def test_the_tensor_needs_more_rows():
     wide = np.random.default_rng(2).normal(size=(300, 12))
     names = tuple(f"v{j}" for j in range(12))
     frame = Frame.identity(12)
-    tensor = Case(
+    tensor = RuleContext(
         question=TensorQuestion(names, frame),
         run="r",
         variables=names,
@@ -170,13 +166,18 @@ def test_only_the_declared_frame_is_answered_in():
 def test_without_a_declared_frame_the_first_one_stays():
     free = {"frame": None}
     check_question(case(SiteMomentsQuestion(NAMES, Frame.identity(P)), **free))
-    asked_in_none = entry(frame=digest_of(Frame.identity(P)))
-    check_question(case(PairQuestion(NAMES, OTHER_FRAME, 4), history=[asked_in_none], **free))
-    used = [asked_in_none, entry(frame=digest_of(OTHER_FRAME))]
-    check_question(case(PairQuestion(NAMES, OTHER_FRAME, 4), history=used, **free))
+    check_question(case(PairQuestion(NAMES, OTHER_FRAME, 4), **free))
+    used = {**free, "pinned": dict.fromkeys(NAMES, (0.0, 2.0))}
+    check_question(case(PairQuestion(NAMES, OTHER_FRAME, 4), **used))
     third = Frame(np.ones(P), np.ones(P))
-    assert refusal(PairQuestion(NAMES, third, 4), history=used, **free) is Refusal.FRAME
-    assert refusal(SiteMomentsQuestion(NAMES, third), history=used, **free) is Refusal.FRAME
+    assert refusal(PairQuestion(NAMES, third, 4), **used) is Refusal.FRAME
+    assert refusal(SiteMomentsQuestion(NAMES, third), **used) is Refusal.FRAME
+
+
+def test_a_frame_that_is_declared_anew_is_not_the_first_one():
+    pinned = {"b": (0.0, 1.0), "d": (0.0, 2.0)}
+    assert refusal(PairQuestion(NAMES, FRAME, 4), pinned=pinned) is Refusal.FRAME
+    check_question(case(PairQuestion(NAMES, FRAME, 4), pinned={"b": (0.0, 1.0), "gone": (5.0, 5.0)}))
 
 
 def test_a_grid_of_ones_own_is_refused():
@@ -241,7 +242,7 @@ def test_rows_are_split_once():
     check_question(case(question, history=[entry(groups=10, split="t"), entry()], **split))
     for before in (entry(groups=11, split="t"), entry(groups=10, split="another secret")):
         assert refusal(question, history=[before], **split) is Refusal.SPLIT
-        check_question(case(question, history=[replace(before, block="another")], **split))
+        check_question(case(question, history=[replace(before, version="others")], **split))
 
 
 @pytest.mark.parametrize("groups", [1, 9, 41, 10**9])
@@ -259,10 +260,11 @@ def test_the_numbers_of_every_group_count():
 
 def test_numbers_add_up_over_rounds_and_runs():
     budget = Rules().budget(len(X), P)
-    spent = [entry(answer="one", block="2021", numbers=budget - 50)]
-    question = case(PairQuestion(NAMES, FRAME, 4), history=spent, block="2021")
+    spent = [entry(answer="one", version="first", numbers=budget - 50)]
+    known = {"related": frozenset({"first", "second"}), "vectors": (frozenset({"first"}),), "version": "second"}
+    question = case(PairQuestion(NAMES, FRAME, 4), history=spent, **known)
     check_budget(question, 50, "two")
-    check_budget(replace(question, block="2022"), 51, "two")
+    check_budget(replace(question, related=frozenset({"second"}), vectors=()), 51, "two")  # about other persons
     check_budget(question, 51, "one")  # the same answer again tells nothing new, whoever takes part
     with pytest.raises(Refused) as caught:
         check_budget(question, 51, "two")
@@ -271,13 +273,15 @@ def test_numbers_add_up_over_rounds_and_runs():
 
 def test_only_answers_are_spent_and_each_once():
     history = [
-        entry(answer="one", block="b", numbers=5, digest="q"),
-        entry(answer="one", block="b", numbers=5, digest="asked of others too"),
-        entry(answer="other", block="b", numbers=5),
-        entry(answer="two", block="b", numbers=7, outcome="budget"),
-        entry(answer="two", block="c", numbers=9),
+        entry(answer="one", version="b", numbers=5, digest="q"),
+        entry(answer="one", version="b", numbers=5, digest="asked of others too"),
+        entry(answer="other", version="b", numbers=5),
+        entry(answer="two", version="b", numbers=7, outcome="budget"),
+        entry(answer="two", version="c", numbers=9),
     ]
-    assert spent_numbers(history, "b") == 10
+    assert spent_numbers(history, [], "b") == 10
+    assert spent_numbers(history, [frozenset("b"), frozenset("bc")], "new") == 19
+    assert spent_numbers(history, [frozenset("b"), frozenset("c")], "new") == 10
 
 
 @pytest.mark.parametrize("question", HONEST, ids=lambda question: type(question).__name__)
@@ -287,7 +291,7 @@ def test_rows_are_trimmed_in_one_way(question):
     for other in ("", "9 f", "8 g"):
         assert refusal(question, history=trimmed, trim=other) is Refusal.TRIM
     assert refusal(question, history=[entry(run="before")], trim="8 f") is Refusal.TRIM
-    check_question(case(question, history=[entry(block="another")], trim="8 f"))
+    check_question(case(question, history=[entry(version="others")], trim="8 f"))
     check_question(case(question, history=[entry(outcome="rows")], trim="8 f"))
 
 

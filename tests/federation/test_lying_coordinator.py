@@ -13,7 +13,9 @@ from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.methods.skeleton import Marginals
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.questions import EntropyQuestion, ExpectationQuestion, PairQuestion
+from fedrcd.protocol.entropy_question import EntropyQuestion
+from fedrcd.protocol.moment_questions import ExpectationQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.grid import ARITHMETIC

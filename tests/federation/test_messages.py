@@ -19,7 +19,8 @@ from fedrcd.federation.messages.requests import (
     unpack_reply,
     unpack_request,
 )
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import Packet
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import pair_sums

@@ -7,7 +7,8 @@ import pytest
 
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.site.disclosure import check_question
-from fedrcd.protocol.questions import Basis, PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.expectation import Gaussian
@@ -106,10 +107,10 @@ def test_residuals_are_along_the_order_that_the_run_found():
 
 def test_checks_along_many_orders_are_refused():
     done = [replace(answered(*order, run=run), version="v") for run, order in CHECKED.items()]
-    check_question(case(along(0, 1, 2, 3), history=done[:2], version="v"))
-    check_question(case(along(0, 1, 3, 2), history=done, version="v"))  # one of them again
-    check_question(case(along(0, 1, 2, 3), history=done, version="rows changed"))
-    assert refusal(along(0, 1, 2, 3), history=done, version="v") is Refusal.CHECKS
+    check_question(case(along(0, 1, 2, 3), history=done[:2], version="v", related=frozenset("v")))
+    check_question(case(along(0, 1, 3, 2), history=done, version="v", related=frozenset("v")))  # one of them again
+    check_question(case(along(0, 1, 2, 3), history=done, version="rows changed", related=frozenset()))
+    assert refusal(along(0, 1, 2, 3), history=done, version="v", related=frozenset("v")) is Refusal.CHECKS
 
 
 CHECKED = {"one": (0, 1, 3, 2), "two": (0, 2, 1, 3), "three": (3, 2, 1, 0)}

@@ -14,7 +14,6 @@ from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import in_process
 from tests.federation.living import (
-    TODAY,
     configured,
     contribution,
     federation_of,
@@ -23,6 +22,7 @@ from tests.federation.living import (
     lenient,
     living,
     names,
+    put,
     rows_of,
     sample,
 )
@@ -60,7 +60,7 @@ def embedded(tables):
 
 def erase_row(ledger, member, row):
     rows = rows_of(table_of(member.site), FEDERATION, member.site)
-    return erase(member, rows, ledger, ids=[row], day=TODAY, now=True)
+    return erase(member, rows, ledger, ids=[row], now=True)
 
 
 def test_pooled_sums_are_those_of_a_run_over_the_sites(shared):
@@ -102,7 +102,7 @@ def test_other_blocks_go_on_while_one_is_suspended(tmp_path):
         counts = ledger.pooled()["pairs/4"].low.count
         assert counts[0, 1] == 90 + 120
         rows = rows_of(table_of("a"), federation, "a")
-        erase(members["a"], rows, ledger, ids=["r1"], day=TODAY, now=True)
+        erase(members["a"], rows, ledger, ids=["r1"], now=True)
         assert ledger.pooled()["pairs/4"] == alone
         with pytest.warns(CoverageWarning, match="'shared' is suspended"):
             discover_stored(ledger, "fedrcd-sp")
@@ -125,8 +125,8 @@ def test_sites_with_another_number_of_rows_do_not_count_until_they_agree(shared)
     ledger, members = shared
     erase_row(ledger, members["a"], "r5")
     rows = {site: rows_of(table_of(site), FEDERATION, site) for site in "bc"}
-    erase(members["b"], rows["b"], ledger, ids=["r5"], day=TODAY, now=True)
-    erase(members["c"], rows["c"], ledger, ids=["r5", "r6"], day=TODAY, now=True)
+    erase(members["b"], rows["b"], ledger, ids=["r5"], now=True)
+    erase(members["c"], rows["c"], ledger, ids=["r5", "r6"], now=True)
     assert ledger.roster.suspended() == {"shared": "its sites do not say the same number of rows"}
     assert ledger.pooled() == {}
 
@@ -151,11 +151,11 @@ def test_a_site_may_leave_and_the_others_take_over_what_it_answered_for(shared):
         FEDERATION.variables, (*FEDERATION.sites[1:], FEDERATION.sites[0]), FEDERATION.blocks, FEDERATION.frame
     )
     moved = replace(members["b"], door=replace(members["b"].door, federation=smaller))
-    send(moved, rows_of(table_of("b"), smaller, "b"), ledger, day=TODAY, again=True)
+    send(moved, rows_of(table_of("b"), smaller, "b"), ledger, again=True)
     assert ledger.pooled()["pairs/4"].low.count[1, 2] == 120
     with pytest.raises(ProtocolError, match="both answer for the same columns"):
-        ledger.add(contribution(CONFIGURATION, FEDERATION, "a", part("a"), block="shared", version=9))
-    ledger.add(contribution(CONFIGURATION, smaller, "a", part("a"), block="shared", version=9))
+        put(ledger, contribution(CONFIGURATION, FEDERATION, "a", part("a"), block="shared", version=9))
+    put(ledger, contribution(CONFIGURATION, smaller, "a", part("a"), block="shared", version=9))
     assert ledger.pooled()["pairs/4"].low.count.max() == 120
 
 
@@ -166,7 +166,7 @@ def test_tensor_sums_of_overlapping_sites_are_those_of_a_run_too(tmp_path):
     other = sample(P, 70, 1)[:, 1:]
     with living(tmp_path, federation, configuration, ("a", "b"), lenient()) as (ledger, members):
         join(ledger, members["a"], frame_of(X))
-        ledger.add(contribution(configuration, federation, "b", other, block="y"))
+        put(ledger, contribution(configuration, federation, "b", other, block="y"))
         blocks = [Table(X, "a", "x", columns=names(P)), Table(other, "b", "y", columns=columns["b"])]
         transport = in_process(blocks, names(P), frame=configuration.frame, grid=configuration.grid)
         for family, question in configuration.questions().items():

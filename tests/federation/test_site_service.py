@@ -19,21 +19,20 @@ from fedrcd.federation.messages.requests import Request, pack_request, unpack_re
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site import service as site_service
 from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.erasure import strike_rows
 from fedrcd.federation.site.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site.service import SiteService
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import FILE
 from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
-from fedrcd.protocol.questions import (
-    Basis,
-    EntropyQuestion,
-    PairQuestion,
-    SiteMomentsQuestion,
-    TensorQuestion,
-)
+from fedrcd.protocol.moment_questions import SiteMomentsQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.site import LocalSite
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import Packet, to_bytes
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
@@ -153,14 +152,16 @@ def test_a_restarted_site_gives_the_same_answer_and_version(disk):
     assert first.version == again.version != ""
 
 
-def test_the_version_changes_with_the_rows_and_with_the_site(disk, tmp_path):
+def test_the_version_changes_with_the_edition_and_with_the_site(disk, tmp_path):
     version = disk.service("hospital-a").reply(request(disk)).version
     twin = horizontal(tmp_path / "twin")
     assert twin.service("hospital-a").reply(request(twin)).version != version  # another secret: nobody can compare
     rows = disk.in_process_rows("hospital-a")
-    rows[0, 0] += 1e-9
-    write_table(disk.data("hospital-a"), Table(rows, columns=disk.federation.variables, source="t"))
-    assert disk.service("hospital-a").reply(request(disk)).version != version
+    for more, changes in ((49, False), (50, True)):
+        new = np.concatenate([rows, np.random.default_rng(more).normal(size=(more, 5))])
+        write_table(disk.data("hospital-a"), Table(new, columns=disk.federation.variables, source="t"))
+        later = disk.service("hospital-a").reply(replace(request(disk), run=f"with {more} more"))
+        assert (later.version != version) is changes
 
 
 def test_no_text_of_an_exception_leaves(disk, monkeypatch):
@@ -257,12 +258,12 @@ def test_rows_are_split_by_a_secret_that_stays(tmp_path):
     asked = request(disk, question=GroupedQuestion(question(disk), 10))
     first, again = (disk.service("hospital-a").reply(asked) for _ in range(2))
     assert to_bytes(first.blocks[0][1]) == to_bytes(again.blocks[0][1])
-    assert [entry.groups for entry in logged(disk.service("hospital-a"))] == [10, 10]
+    assert [entry.outcome for entry in logged(disk.service("hospital-a"))] == ["answered", "repeated"]
     connection = sqlite3.connect(disk.state("hospital-a") / FILE)
     with connection:  # another secret: then no rows are split as they were, and none are split otherwise
         connection.execute("UPDATE settings SET value = ? WHERE name = 'secret'", (bytes(32),))
     connection.close()
-    assert disk.service("hospital-a").reply(asked).refusal is Refusal.SPLIT
+    assert disk.service("hospital-a").reply(replace(asked, run="later")).refusal is Refusal.SPLIT
 
 
 def test_a_secret_of_others_is_for_shared_rows_only(tmp_path):
@@ -280,7 +281,7 @@ def test_the_same_answer_to_other_sites_costs_nothing(disk):
         assert service.reply(request(disk, cohort=cohort)).refusal is None
     history = logged(service)
     assert len({entry.digest for entry in history}) == 3
-    assert spent_numbers(history, "hospital-a") == history[0].numbers
+    assert spent_numbers(history, [], history[0].version) == history[0].numbers
 
 
 def test_sums_that_overflow_do_not_leave(disk):
@@ -390,27 +391,41 @@ def test_rows_that_were_erased_take_no_part_in_runs_whatever_the_table_says(disk
     with membership(disk.federation, "hospital-a", configuration, disk.state("hospital-a")) as member:
         tables = read_site(disk.data("hospital-a"), disk.federation, disk.federation.site("hospital-a"))
         send(member, tables, None)
-        assert member.batch == 50
         erase(member, tables, None, ids=[f"r{k}" for k in range(60)])
-        erase(member, tables, None, ids=["r70"])  # waits for others, and takes part until it is carried out
     reply = disk.service("hospital-a").reply(request(disk))
     assert count_of(reply) == 340
     reference = LocalSite.of("hospital-a", rows[60:], disk.federation.variables, "hospital-a").answer(question(disk))
     assert to_bytes(reply.blocks[0][1]) == to_bytes(reference)
-    identified(disk, rows[60:], 60)  # gone from the table too: the federation file need not say so
+    identified(disk, rows[60:], 60)  # gone from the table too: nobody need say so
     again = disk.service("hospital-a").reply(request(disk))
     assert (again.version, to_bytes(again.blocks[0][1])) == (reply.version, to_bytes(reference))
     identified(disk, rows[50:], 50)  # some are still there, some not
-    assert disk.service("hospital-a").reply(request(disk)).version == reply.version
+    assert disk.service("hospital-a").reply(replace(request(disk), run="r2")).version == reply.version
     identified(disk, rows[61:], 61)  # one more is missing than was erased
-    assert disk.service("hospital-a").reply(request(disk)).refusal is Refusal.DATA
+    assert disk.service("hospital-a").reply(replace(request(disk), run="r3")).refusal is Refusal.EDITION
+
+
+def test_a_row_whose_erasure_waits_is_summed_no_more(disk):
+    rows = disk.in_process_rows("hospital-a")
+    identified(disk, rows)
+    service = disk.service("hospital-a")
+    before = service.reply(request(disk))
+    with disk.door("hospital-a") as (door, tables):
+        strike_rows(door, tables, {"hospital-a": ["r70"]}, door.store.today())
+    assert service.reply(replace(request(disk), run="later")).refusal is Refusal.EDITION
+    assert service.reply(request(disk)).refusal is Refusal.EDITION  # nor are sums with it given again
+    more = np.concatenate([rows, np.random.default_rng(2).normal(size=(50, 5))])
+    identified(disk, more)
+    reply = service.reply(replace(request(disk), run="with others"))
+    assert (count_of(before), count_of(reply)) == (400, 449)
 
 
 def test_what_was_contributed_counts_in_the_budget_of_what_is_answered(disk):
     configuration = configure(disk.federation, families=("pairs/4",), grid=EXACT)
     with membership(disk.federation, "hospital-a", configuration, disk.state("hospital-a")) as member:
         send(member, read_site(disk.data("hospital-a"), disk.federation, disk.federation.site("hospital-a")), None)
-        assert spent_numbers(member.store.entries(), "hospital-a") == 81
+        [entry] = member.store.entries()
+        assert spent_numbers([entry], [], entry.version) == 81
     tight = disk.service("hospital-a", rules=Rules(share=130 / (400 * 5)))
     assert tight.reply(request(disk)).refusal is None  # the same sums again
     tensor = TensorQuestion(disk.federation.variables, disk.federation.declared_frame(), grid=EXACT)

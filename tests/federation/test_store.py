@@ -110,7 +110,7 @@ def test_something_else_is_no_log(tmp_path):
 
 
 def append_many(folder):
-    for number in range(20):
+    for number in range(30):
         with Store(folder, SITE, wait=60.0) as store:
             store.append([entry(round=number)])
 
@@ -118,13 +118,13 @@ def append_many(folder):
 def test_processes_that_append_together_leave_a_whole_chain(tmp_path):
     filled(tmp_path, 0)
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=append_many, args=(tmp_path,)) for _ in range(3)]
+    processes = [context.Process(target=append_many, args=(tmp_path,)) for _ in range(5)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
-    assert [process.exitcode for process in processes] == [0, 0, 0]
-    assert len(entries(tmp_path)) == 60
+    assert [process.exitcode for process in processes] == [0, 0, 0, 0, 0]
+    assert len(entries(tmp_path)) == 150
 
 
 def test_a_store_that_is_open_elsewhere_is_not_opened_twice(tmp_path):

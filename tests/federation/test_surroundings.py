@@ -127,7 +127,10 @@ def test_a_ledger_takes_its_time_its_secrets_and_its_file_from_outside(disk):
     world = World()
     path = disk.folder / "ledger"
     with Ledger.create(
-        path, configure(disk.federation, families=(), grid=ARITHMETIC["exact"]), surroundings=world.surroundings
+        path,
+        configure(disk.federation, families=(), grid=ARITHMETIC["exact"]),
+        dict.fromkeys(NAMES, ""),
+        surroundings=world.surroundings,
     ) as ledger:
         assert ledger.identity == bytes(range(8)).hex()
         assert ledger.secret == bytes(range(32))

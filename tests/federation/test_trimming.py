@@ -13,8 +13,9 @@ from fedrcd.federation.messages.requests import Request, pack_request
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.site import LocalSite
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, OnDisk, horizontal, logged

@@ -356,18 +356,20 @@ def by_ledger(run: Run, folder: Path) -> Outcome:
         disk.federation, families=tuple(run.get("families", ())), grid=ARITHMETIC[run.get("arithmetic", "exact")]
     )
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger.create(folder / "ledger.db", configuration, secret=SECRET))
+        ledger = stack.enter_context(
+            Ledger.create(folder / "ledger.db", configuration, dict.fromkeys(disk.sites, ""), secret=SECRET)
+        )
         for entry in disk.federation.sites if run.get("after") != "nothing" else ():
             member = stack.enter_context(
                 membership(disk.federation, entry.name, configuration, folder / entry.name, MEMBER_RULES)
             )
             tables = read_site(disk.data(entry.name), disk.federation, entry)
-            send(member, tables, ledger, day=DAY)
+            send(member, tables, ledger)
             if run.get("after") == "erasure":
                 ids = {f"r{k}" for k in range(0, 10000, 17)} & set(pd.read_parquet(disk.data(entry.name))["id"])
-                erase(member, tables, ledger, ids=ids, day=DAY, now=True)
+                erase(member, tables, ledger, ids=ids, now=True)
             elif run.get("after") == "leaving" and entry.name == disk.sites[-1]:
-                withdraw(member, list(entry.blocks), ledger, day=DAY)
+                withdraw(member, list(entry.blocks), ledger)
         return of_ledger(run, ledger)
 
 

@@ -4,7 +4,7 @@ import pytest
 from fedrcd.data import random_model
 from fedrcd.graphs import topological_order
 from fedrcd.methods.deflations.algebraic import deflate
-from fedrcd.protocol.questions import PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.residual_maps import residual_map

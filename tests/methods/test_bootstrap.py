@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedrcd.confidence.bootstrap import (
+from fedrcd.confidence.replicates import (
     ask_groups,
     draw_weights,
     group_replicates,
@@ -115,12 +115,12 @@ def test_processes_change_nothing():
 
 
 def test_workers_start_when_there_is_much_to_do(monkeypatch):
-    from fedrcd.confidence import bootstrap
+    from fedrcd.confidence import replicates
 
     parts, found, _ = grouped()
     weights = draw_weights(found.stack, 8, np.random.default_rng(3))
     serial = group_replicates(parts, found, weights, jobs=1)
-    monkeypatch.setattr(bootstrap, "START_WORKERS", 0.0)
+    monkeypatch.setattr(replicates, "START_WORKERS", 0.0)
     parallel = group_replicates(parts, found, weights, jobs=2)
     np.testing.assert_array_equal(serial.B, parallel.B)
 

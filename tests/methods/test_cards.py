@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import fedrcd
-from fedrcd.confidence.bootstrap import one_round
+from fedrcd.confidence.replicates import one_round
 from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default
-from fedrcd.methods.card import ONE_ROUND, Coverage, Rounds
+from fedrcd.methods.card import ONE_ROUND, Coverage, RoundCount
 from fedrcd.methods.registry import METHODS, MODULES, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
@@ -45,7 +45,8 @@ def test_the_method_of_one_round_gives_the_same_order(method):
 
 
 @pytest.mark.parametrize(
-    ("rounds", "text"), [(ONE_ROUND, "1"), (Rounds(1, 0), "p"), (Rounds(1, -1), "p - 1"), (Rounds(2, 3), "2 p + 3")]
+    ("rounds", "text"),
+    [(ONE_ROUND, "1"), (RoundCount(1, 0), "p"), (RoundCount(1, -1), "p - 1"), (RoundCount(2, 3), "2 p + 3")],
 )
 def test_rounds_are_told_in_words(rounds, text):
     assert str(rounds) == text

@@ -13,7 +13,7 @@ from fedrcd.methods.refinements.pair_fit import PairFitRefinement, _Fit
 from fedrcd.methods.registry import build
 from fedrcd.methods.scores.negentropy import negentropy_of
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.oracle import Oracle
+from fedrcd.protocol.population_oracle import Oracle
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants

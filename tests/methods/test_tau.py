@@ -6,7 +6,7 @@ from fedrcd.data import random_model
 from fedrcd.graphs import topological_order
 from fedrcd.methods.scores.charge import least_charge
 from fedrcd.methods.scores.tau import tau3, tau3_matrix, tau4, tau4_matrix
-from fedrcd.protocol.questions import PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from tests.strategies import population, seeds, sums_of

@@ -7,7 +7,7 @@ from fedrcd.data import LinearModel, Noise, random_model
 from fedrcd.graphs import topological_order
 from fedrcd.methods.deflations.third_order import deflate_third_order
 from fedrcd.methods.scores.tau import tau3, tau4
-from fedrcd.protocol.questions import PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import PairCumulants, pair_cumulants
 from fedrcd.statistics.residual_maps import residual_map

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.site import LocalSite
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.frame import Frame

@@ -6,8 +6,9 @@ from fedrcd.data import NOISE_FAMILIES, random_model
 from fedrcd.errors import ProtocolError
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
-from fedrcd.protocol.oracle import ORACLE_ROWS
-from fedrcd.protocol.questions import PairQuestion, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.population_oracle import ORACLE_ROWS
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants

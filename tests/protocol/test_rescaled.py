@@ -3,9 +3,9 @@ import pytest
 
 from fedrcd.data.simulate.models import random_model
 from fedrcd.methods.registry import METHODS, build
+from fedrcd.protocol.changed_units import in_units, scaled_by_sd
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.rescaled import in_units, scaled_by_sd
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 
 from fedrcd.errors import ProtocolError, StatisticError
+from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.questions import EntropyQuestion, PairQuestion
+from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.frame import Frame

@@ -11,16 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.errors import ProtocolError
+from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import (
-    Basis,
-    EntropyQuestion,
-    ExpectationQuestion,
-    PairQuestion,
-    SiteMomentsQuestion,
-    TensorQuestion,
-)
+from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import KINDS, MAGIC, from_bytes, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.exact_sums import Clipped, ExactSums

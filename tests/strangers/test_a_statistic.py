@@ -20,7 +20,7 @@ from fedrcd.errors import StatisticError
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.release import Door, Occasion
 from fedrcd.federation.site.store import Store
-from fedrcd.methods.card import REGISTERED, Coverage, Payload, Rounds, register
+from fedrcd.methods.card import REGISTERED, Coverage, Payload, RoundCount, register
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Parts, local
 from fedrcd.protocol.questions import COMMON_RULES, Asking, ask, whole_rows
@@ -80,7 +80,7 @@ class Deviations:
 
 
 def test_a_method_asks_for_it():
-    how = {"rounds": Rounds(0, 2), "payload": Payload(1), "coverage": Coverage.ALL_COLUMNS, "erasable": False}
+    how = {"rounds": RoundCount(0, 2), "payload": Payload(1), "coverage": Coverage.ALL_COLUMNS, "erasable": False}
     register("geary", score="Geary's ratio", deflation="none", scale_free=True, **how)(
         lambda: Parts(np.negative, Deviations())
     )

@@ -16,7 +16,7 @@ from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.grouping import default_groups, plan, require_seed, with_secrets
 from fedrcd.api.progress import Progress, reporters, require_callable
 from fedrcd.api.tables import Prepared, is_transport, prepare
-from fedrcd.confidence.bootstrap import BootstrapPlan, Resampled, one_round, row_replicates
+from fedrcd.confidence.replicates import BootstrapPlan, Resampled, one_round, row_replicates
 from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import AUTO, BOOTSTRAP, Settings, with_settings
 from fedrcd.protocol.groups import LEAST_GROUPS

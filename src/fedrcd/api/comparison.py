@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fedrcd.api.discovery import Discovery, written
 from fedrcd.errors import ConfigError
-from fedrcd.graphs.comparison import Changes, Weights, compare_graphs
+from fedrcd.graphs.comparison import Changes, NamedWeights, compare_graphs
 
 FORMAT = "fedrcd-comparison/1"
 TOLERANCE = 1e-6
@@ -115,7 +115,7 @@ def compare(
     return Comparison(before, after, changes, *titles)
 
 
-def _weights(found: Discovery) -> Weights:
+def _weights(found: Discovery) -> NamedWeights:
     return {(edge.cause, edge.effect): edge.weight for edge in found.edges()}
 
 

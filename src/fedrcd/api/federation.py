@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.site_file import read_site, require_declared
+from fedrcd.data.site_file import read_site, require_same_rows
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.suggest import did_you_mean
@@ -33,5 +33,5 @@ def federation_tables(federation: Federation, files: Sequence[str | os.PathLike[
         if name not in by_site:
             raise ConfigError(f"no file of site {name!r} was given; it must be called {name}.csv or {name}.parquet")
     tables = [table for site in federation.sites for table in read_site(by_site[site.name], federation, site)]
-    require_declared(tables, federation)
+    require_same_rows(tables)
     return tables

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fedrcd.api.bootstrap import bootstrap_of
+from fedrcd.api.bootstrap_result import Bootstrap
+from fedrcd.api.checks import Checks, judge
 from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.discovery import Discovery
+from fedrcd.api.grouping import require_seed
 from fedrcd.api.inputs import KnowledgeLike, as_knowledge
 from fedrcd.api.leave_one_site_out import Without, cannot_be_spared, changes_without
 from fedrcd.api.notes import require_together
+from fedrcd.confidence.checks import gaussian_from_cumulants
 from fedrcd.errors import ConfigError, CoverageWarning, DataError, FedrcdWarning, ProtocolError, StatisticError
+from fedrcd.federation.ledger.contribution import total_of
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.roster import Roster
 from fedrcd.federation.ledger.transport import LedgerTransport
@@ -21,9 +27,12 @@ from fedrcd.methods.card import Card
 from fedrcd.methods.registry import METHODS, find
 from fedrcd.methods.settings import OF_TABLES, Settings
 from fedrcd.protocol.questions import TENSOR
+from fedrcd.protocol.site import available_threads
+from fedrcd.runs.finding import Resampling
 from fedrcd.runs.run import Run
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC, Grid
+from fedrcd.statistics.tensor_cumulants import tensor_cumulants
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,10 +65,67 @@ def discover_stored(
     settings = _settings(ledger, method, knowledge, options)
     run = _run(ledger, settings)
     found = discovery_of(run.find(standardised=check_scale), _background(ledger, run), warn=2)
-    known = settings.knowledge
-    asked = {**found.options, "knowledge": asdict(known)} if known else found.options
-    ledger.record_result(run.card.name, asked, found.to_json())
+    ledger.record_result(run.card.name, _recorded(found, settings), found.to_json())
     return found
+
+
+def _recorded(found: Discovery, settings: Settings) -> dict[str, Any]:
+    """The options of a result as the ledger lists them."""
+    known = settings.knowledge
+    return {**found.options, "knowledge": asdict(known)} if known else dict(found.options)
+
+
+def bootstrap_stored(
+    ledger: Ledger,
+    method: str = AUTO,
+    *,
+    n_sampling: int = 200,
+    random_state: int | None = None,
+    knowledge: KnowledgeLike | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Bootstrap:
+    """A result of a ledger whose contributions hold sums of groups, and replicates of it; nobody is asked.
+
+    The ledger lists the result, as `discover_stored` does.
+    """
+    if not ledger.groups:
+        raise ConfigError("the ledger holds no sums of groups of rows to resample; open one with --groups")
+    settings = _settings(ledger, method, knowledge, options)
+    run, seed = _run(ledger, settings), int(require_seed(random_state).entropy)  # type: ignore[arg-type]
+    resampling = Resampling(replicates=n_sampling, groups=ledger.groups, seed=seed)
+    finding = run.find(resampling=resampling, jobs=available_threads(), progress=progress)
+    found = bootstrap_of(finding, _background(ledger, run), warn=2)
+    ledger.record_result(run.card.name, _recorded(found.discovery, settings), found.discovery.to_json())
+    return found
+
+
+def check_stored(
+    ledger: Ledger,
+    method: str = AUTO,
+    *,
+    level: float = 0.05,
+    knowledge: KnowledgeLike | None = None,
+    **options: Any,
+) -> Checks:
+    """A result of a ledger, and tests of its assumptions as far as stored sums allow; nobody is asked.
+
+    Sums of products of up to four variables tell whether residuals are Gaussian. What else checks need are sums of
+    residuals, which no ledger holds.
+    """
+    settings = _settings(ledger, method, knowledge, options)
+    run = _run(ledger, settings)
+    finding = run.find(check=True, forgives=lambda _: True)
+    found = discovery_of(finding, _background(ledger, run), warn=2)
+    ledger.record_result(run.card.name, _recorded(found, settings), found.to_json())
+    checks = judge(found, finding.checked, level)  # type: ignore[arg-type]  # it was asked for
+    stored = run.transport.pooled.get(TENSOR)  # type: ignore[attr-defined]  # a transport over a ledger
+    if stored is None or run.setting.layout is not None:
+        return checks
+    estimate = finding.estimate
+    cumulants = tensor_cumulants(total_of(stored).floats(), run.setting.frame)
+    gaussian = gaussian_from_cumulants(cumulants, estimate.order, estimate.marginals.rows, found.names, level)
+    return replace(checks, checks=(gaussian, *checks.checks[1:]))
 
 
 class LeftOut(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.confidence.bootstrap import BootstrapPlan, bytes_of_groups, groups_for
+from fedrcd.confidence.replicates import BootstrapPlan, bytes_of_groups, groups_for
 from fedrcd.data.rows import count_rows
 from fedrcd.errors import ConfigError
 from fedrcd.methods.skeleton import Parts

@@ -16,7 +16,7 @@ from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.grouping import require_seed
 from fedrcd.api.inputs import as_knowledge
-from fedrcd.confidence.bootstrap import BootstrapPlan
+from fedrcd.confidence.replicates import BootstrapPlan
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator.gather import RetryPolicy
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Watch = Callable[[Status], None]
 Conduct = Callable[["Coordinator", RunPlan, Watch, Surroundings], Finding]
+Refresh = Callable[["Coordinator", RunPlan, Watch, Surroundings], dict[str, Any]]
 
 RUNS = "runs"
 """Folder of runs, in the coordinator's, for those that are given none of their own."""
@@ -72,6 +73,7 @@ class Machines:
     federation: Federation
     file: Path
     conduct: Conduct
+    refreshes: Refresh
     surroundings: Surroundings = REAL
 
     @with_settings
@@ -129,6 +131,27 @@ class Machines:
         require_level(level)
         plan = self.plan(settings_of(method, settings), out=out, waiting=waiting, check=True)
         return self.checks_of(self.run(plan, progress), level)
+
+    def refresh(
+        self,
+        ledger: str | os.PathLike[str],
+        *,
+        ledger_key: str | os.PathLike[str] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        waiting: Waiting | None = None,
+        progress: Watch | None = None,
+    ) -> dict[str, Any]:
+        """Bring a ledger up to date with the present editions of all sites; what came of it.
+
+        The dictionary has the numbers of new entries by site ("entries"), what sites hold back until enough has changed
+        ("held_back"), how many erasures wait at each ("pending_erasures"), and the sites that were "missing".
+        """
+        plan = replace(
+            self.plan(settings_of(AUTO, {}), out=out, waiting=waiting),
+            ledger=str(Path(ledger).resolve()),
+            ledger_key="" if ledger_key is None else str(Path(ledger_key).resolve()),
+        )
+        return self.refreshes(self.coordinator, plan, progress or _ignore, self.surroundings)
 
     def plan(
         self,
@@ -206,6 +229,7 @@ def connect(
     federation: str | os.PathLike[str],
     *,
     conduct: Conduct | None = None,
+    refreshes: Refresh | None = None,
     surroundings: Surroundings = REAL,
 ) -> Machines:
     """The sites of a federation, to discover over.
@@ -216,8 +240,8 @@ def connect(
         The folder of a coordinator that `fedrcd coordinator start` runs on this machine.
     federation : path
         The federation file; the same copy as the sites'.
-    conduct : callable, optional
-        Has a run conducted and gives what it found; by default Flower does it.
+    conduct, refreshes : callable, optional
+        Have a run conducted and give what it found, or a ledger brought up to date; by default Flower does both.
     surroundings : Surroundings
         The machine; tests bring their own.
     """
@@ -232,6 +256,7 @@ def connect(
         described,
         Path(federation),
         conduct or coordinator.conduct,
+        refreshes or coordinator.refresh,
         surroundings,
     )
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from fedrcd.data.federation import Federation
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.ledger.contribution import Contribution, Parcel, Withdrawal
+from fedrcd.federation.ledger.contribution import Parcel, SignedContribution, SignedWithdrawal
+from fedrcd.federation.ledger.heads import SignedHead
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.receipts import Receipt
+from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.erasure import Member, Renewal, find_rows, renew, strike_rows
 from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.row_marks import is_among
 from fedrcd.federation.site.store import Store
+from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.suggest import did_you_mean
@@ -41,15 +45,25 @@ def membership(
     state: str | os.PathLike[str],
     rules: Rules | None = None,
     *,
+    groups: int = 0,
+    key: str | os.PathLike[str] | None = None,
     trim: float | None = None,
     threads: int | None = None,
     surroundings: Surroundings = REAL,
 ) -> Iterator[Member]:
-    """A site with its store, in the folder `state`, open; it obeys the rules of disclosure of its door."""
-    federation.site(site)
-    with Store(state, site, surroundings) as store:
+    """A site with its store, in the folder `state`, open; it obeys the rules of disclosure of its door.
+
+    `groups` is that of the ledger. `key` is the file of the site's private key; without one it signs nothing, which
+    only trials accept.
+    """
+    entry = federation.site(site)
+    signing = None if key is None else SiteKey.read(key)
+    if signing is not None:
+        signing.require(entry.key, site)
+    off = rules is not None and "history" in rules.off
+    with Store(state, site, surroundings, witness=None if key is None or off else Witness.beside(key)) as store:
         door = Door(site=site, federation=federation, store=store, rules=rules or Rules(), trim=trim, threads=threads)
-        yield Member(door=door, configuration=configuration)
+        yield Member(door=door, configuration=configuration, groups=groups, key=signing)
 
 
 def send(
@@ -58,8 +72,8 @@ def send(
     ledger: Ledger | None,
     *,
     blocks: Sequence[str] = (),
-    day: date | None = None,
     now: bool = False,
+    fill: bool = False,
     again: bool = False,
     rejoin: bool = False,
 ) -> list[Delivery]:
@@ -75,14 +89,17 @@ def send(
         Where contributions go; without, the caller hands them over, see `parcel`.
     blocks : sequence of str
         Which blocks; all by default.
-    day : date, optional
-        Today, unless something else is said.
-    now, again, rejoin
+    now : bool
+        Do not wait until enough have changed: whoever sees before and after may then rebuild the changed rows.
+    fill : bool
+        Do not wait either, but leave out others at random for good, so that few who are gone are hidden among them.
+    again, rejoin
         As of `renew`.
     """
+    member = replace(member, door=replace(member.door, force=now, fill=fill))
     deliveries = []
     for table in _chosen(tables, blocks):
-        outcome = renew(member, table, day or _today(member), now=now, again=again, rejoin=rejoin)
+        outcome = renew(member, table, member.store.today(), again=again, rejoin=rejoin)
         deliveries.append(_delivered(member, outcome, ledger))
     return deliveries
 
@@ -94,49 +111,71 @@ def erase(
     *,
     ids: Collection[str] = (),
     matching: Mapping[str, Collection[str]] | None = None,
-    day: date | None = None,
     now: bool = False,
+    fill: bool = False,
 ) -> tuple[int, list[Delivery]]:
     """Erase rows by identifiers; how many there are, and what became of their blocks.
 
     `matching` are identifiers by block, of rows that meet a condition: those that were erased before are passed over.
-    By default the new contribution leaves when enough rows changed or the latest date is there; `now` does not wait.
+    By default the new contribution leaves when enough rows changed or the latest date is there; `now` and `fill`, as of
+    `send`, do not wait.
     """
-    found = find_rows(tables, ids) if matching is None else _not_yet_erased(member, matching)
+    number = strike(member.door, tables, ids=ids, matching=matching)
+    return number, send(member, tables, ledger, now=now, fill=fill)
+
+
+def strike(
+    door: Door,
+    tables: Sequence[Table],
+    *,
+    ids: Collection[str] = (),
+    matching: Mapping[str, Collection[str]] | None = None,
+) -> int:
+    """Erase rows by identifiers, or those that meet a condition, from all that leaves a site from now on; how many."""
+    found = find_rows(tables, ids) if matching is None else not_yet_erased(door.store, matching)
     chosen = {block: names for block, names in found.items() if names}
-    number = strike_rows(member, tables, chosen, day or _today(member))
-    return number, send(member, tables, ledger, blocks=list(chosen), day=day, now=now)
+    return strike_rows(door, tables, chosen, door.store.today())
 
 
-def withdraw(member: Member, blocks: Sequence[str], ledger: Ledger | None, *, day: date | None = None) -> list[Receipt]:
-    """Take whole blocks out; without a ledger at hand, hand over `Withdrawal`s."""
-    receipts = []
+class Withdrawn(NamedTuple):
+    """A block that was taken out: what says so, for the coordinator, and the receipt if the ledger was at hand."""
+
+    signed: SignedWithdrawal
+    receipt: Receipt | None
+
+
+def withdraw(member: Member, blocks: Sequence[str], ledger: Ledger | None) -> list[Withdrawn]:
+    """Take whole blocks out."""
+    store = member.store
     for block in blocks:
-        if member.store.is_withdrawn(block):
+        if store.sent.is_withdrawn(block):
             raise ConfigError(f"block {block!r} of site {member.site!r} was taken out before")
-        if member.store.latest_version(block) == 0:
+        if store.sent.latest_version(block) == 0:
             raise ConfigError(f"site {member.site!r} never sent anything for block {block!r}")
+    out = []
     for block in blocks:
-        if ledger is not None and (member.site, block) in ledger.roster.standings:
-            receipts += ledger.leave(member.site, block)
-        member.store.withdraw(block, day or _today(member))
-    return receipts
+        place, version, receipt = (member.site, block), store.sent.latest_version(block), None
+        if ledger is not None:
+            version = ledger.roster.versions.get(place, 0)
+        signed = SignedWithdrawal.by(member.key, *place, version)
+        if ledger is not None and place in ledger.roster.standings:
+            receipt = ledger.withdraw(signed)
+            store.ledgers.follow(ledger.entries, ledger.public_key)
+        store.sent.withdraw(block, store.today())
+        out.append(Withdrawn(signed, receipt))
+    return out
 
 
-def _not_yet_erased(member: Member, found: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
-    """Rows that meet a condition without those that left before: the table may still have them."""
-    struck = {block: member.store.struck(block) for block in found}
+def not_yet_erased(store: Store, found: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
+    """Rows that meet a condition without those that were erased before: the table may still have them."""
+    struck = store.struck.persons()
     return {
-        block: {one for one in names if member.store.marker.of_id(block, one) not in struck[block]}
+        block: {one for one in names if not is_among(store.marker.of_ids([one]), struck)[0]}
         for block, names in found.items()
     }
 
 
-def _today(member: Member) -> date:
-    return member.store.surroundings.now().date()
-
-
-def write_parcel(path: Path, items: Sequence[Contribution | Withdrawal]) -> None:
+def write_parcel(path: Path, items: Sequence[SignedContribution | SignedWithdrawal]) -> None:
     """Write what a site hands over into a file."""
     try:
         path.write_bytes(to_bytes(Parcel(tuple(items))))
@@ -150,13 +189,10 @@ def add_parcel(ledger: Ledger, path: Path) -> list[Receipt]:
         data = path.read_bytes()
     except OSError as problem:
         raise FileError(f"cannot read {path}: {problem.strerror}") from None
-    receipts = []
-    for item in from_bytes(data, Parcel).items:
-        if isinstance(item, Withdrawal):
-            receipts += ledger.leave(item.site, item.block)
-        else:
-            receipts.append(ledger.add(item))
-    return receipts
+    return [
+        ledger.withdraw(item) if isinstance(item, SignedWithdrawal) else ledger.add(item)
+        for item in from_bytes(data, Parcel).items
+    ]
 
 
 def _chosen(tables: Sequence[Table], blocks: Sequence[str]) -> list[Table]:
@@ -168,8 +204,22 @@ def _chosen(tables: Sequence[Table], blocks: Sequence[str]) -> list[Table]:
 
 
 def _delivered(member: Member, outcome: Renewal, ledger: Ledger | None) -> Delivery:
-    if outcome.contribution is None or ledger is None:
+    """Hand a contribution to a ledger that is at hand, which must be the one that was seen before."""
+    made = outcome.contribution
+    if made is None or ledger is None:
         return Delivery(outcome)
-    receipt = ledger.add(outcome.contribution)
-    member.store.acknowledge(receipt)
+    ledgers, trusting = member.store.ledgers, "ledger" in member.door.rules.off
+    if not trusting:
+        ledgers.follow(ledger.entries, ledger.public_key)
+    follows = ledger.roster.versions.get((made.site, made.block), 0)
+    receipt = ledger.add(SignedContribution.by(member.key, made, follows))
+    if not trusting:
+        head = ledgers.follow(ledger.entries, ledger.public_key)
+        for other in ledger.heads():
+            if other.site != member.site:
+                ledgers.compare(other, member.door.federation.site(other.site).key)
+        if member.key is not None:
+            ledger.note_head(SignedHead.by(member.key, member.site, ledger.identity, head))
+        ledgers.require_acknowledged(receipt)
+    member.store.sent.acknowledge(receipt)
     return Delivery(outcome, receipt)

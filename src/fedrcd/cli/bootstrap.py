@@ -18,7 +18,7 @@ from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
     from fedrcd.api.bootstrap_result import Bootstrap
-    from fedrcd.confidence.bootstrap import BootstrapPlan
+    from fedrcd.confidence.replicates import BootstrapPlan
 
 
 @options.settings_options(help=options.WEIGHTS_ONCE)

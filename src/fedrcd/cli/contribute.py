@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -29,11 +29,27 @@ OutOption = Annotated[Path | None, typer.Option("--out", help="Else: write what 
 StateOption = Annotated[
     Path | None, typer.Option("--state", help="Folder of the site's store; by default fedrcd-state/SITE.")
 ]
+KeyOption = Annotated[
+    Path | None, typer.Option("--key", help="The site's private key, which signs what it contributes.")
+]
+LedgerKeyOption = Annotated[
+    Path | None, typer.Option("--ledger-key", help="The ledger's signing key, if it is not beside it.")
+]
+NowOption = Annotated[
+    bool, typer.Option("--now", help="Do not wait until enough have changed: a few changed rows can then be rebuilt.")
+]
+FillOption = Annotated[
+    bool, typer.Option("--fill", help="Do not wait, but leave further rows, drawn at random, out for good.")
+]
 BatchOption = Annotated[
-    int, typer.Option("--batch", help="Rows that must change before anything leaves; at least 10 per column.")
+    int, typer.Option("--batch", help="Persons by which editions must differ; at least 10 per column.")
 ]
 RowsOption = Annotated[
     int, typer.Option("--minimum-rows", help="Complete rows needed; at least 100, and what hides single rows.")
+]
+WithoutRuleOption = Annotated[
+    list[str] | None,
+    typer.Option("--without-rule", help="In a trial: switch a rule off, to see what it prevents; may be repeated."),
 ]
 TrimOption = Annotated[
     float | None,
@@ -44,6 +60,23 @@ ArithmeticOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="With --out: the ledger's sums.")]
+GroupsOption = Annotated[int, typer.Option("--groups", help="With --out: the ledger's groups of rows.")]
+
+
+class Destination(NamedTuple):
+    """Where contributions go: a ledger on this machine, a file for the coordinator, or nowhere; and what it holds."""
+
+    ledger: Path | None
+    out: Path | None
+    ledger_key: Path | None
+    arithmetic: str
+    family: list[str] | None
+    groups: int
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether it is neither."""
+        return self.ledger is None and self.out is None
 
 
 def contribute(
@@ -53,26 +86,38 @@ def contribute(
     ledger: LedgerOption = None,
     out: OutOption = None,
     block: Annotated[list[str] | None, typer.Option(help="Only this block; may be repeated.")] = None,
-    now: Annotated[bool, typer.Option(help="Do not wait for a batch: a few changed rows can then be rebuilt.")] = False,
+    key: KeyOption = None,
+    ledger_key: LedgerKeyOption = None,
+    now: NowOption = False,
+    fill: FillOption = False,
+    after: Annotated[
+        int | None,
+        typer.Option(help="With --out: the last version in the ledger, where a later one was lost."),
+    ] = None,
     again: Annotated[bool, typer.Option(help="Send even if nothing changed.")] = False,
     rejoin: Annotated[bool, typer.Option(help="Bring blocks back that were taken out.")] = False,
     state: StateOption = None,
     batch: BatchOption = 0,
     minimum_rows: RowsOption = 100,
     trim: TrimOption = None,
+    without_rule: WithoutRuleOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
+    groups: GroupsOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Join a federation with a table, or bring what was sent before up to date: rows come, values are corrected."""
     from fedrcd.api.membership import send
     from fedrcd.federation.rules import Rules
 
-    rules = Rules(batch=batch, rows=minimum_rows)
-    opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
+    where = Destination(ledger, out, ledger_key, arithmetic, family, groups)
+    if where.is_nowhere:
+        raise ConfigError("say where it goes: either --ledger or --out")
+    rules = Rules(batch=batch, rows=minimum_rows, off=tuple(without_rule or ()))
+    opened = opening(table, federation, site, where, state, rules, trim, key)
     with progress_bar("summing"), talking(json) as report, opened as (member, tables, book):
-        deliveries = send(member, tables, book, blocks=block or (), now=now, again=again, rejoin=rejoin)
-        hand_over(member, deliveries, out)
+        deliveries = send(member, tables, book, blocks=block or (), now=now, fill=fill, again=again, rejoin=rejoin)
+        hand_over(member, deliveries, out, after)
         show_deliveries(member, deliveries, book)
         report["blocks"] = [delivery_record(one) for one in deliveries]
 
@@ -89,12 +134,12 @@ def talking(json: bool) -> Iterator[dict[str, Any]]:
 
 def delivery_record(delivery: Delivery) -> dict[str, Any]:
     """What became of a block, for programs."""
-    outcome, made = delivery.outcome, delivery.outcome.contribution
+    outcome, made, waiting = delivery.outcome, delivery.outcome.contribution, delivery.outcome.waiting
     return {
         "block": outcome.block,
         "waiting": outcome.is_waiting,
-        "due": None if outcome.due is None else outcome.due.isoformat(),
-        "changed": outcome.changed,
+        "due": None if waiting is None or waiting.due is None else waiting.due.isoformat(),
+        "changed": 0 if waiting is None else waiting.persons,
         "withheld": outcome.withheld,
         "version": None if made is None else made.version,
         "rows": None if made is None else made.rows,
@@ -107,13 +152,11 @@ def opening(
     table: Path,
     federation: Path,
     site: str,
-    ledger: Path | None,
-    out: Path | None,
+    where: Destination,
     state: Path | None,
-    arithmetic: str,
-    family: list[str] | None,
     rules: Rules,
     trim: float | None,
+    key: Path | None,
 ) -> Iterator[tuple[Member, list[Table], Ledger | None]]:
     """A site with its table, its store and the ledger, if that is here, all open."""
     from fedrcd.api.membership import membership
@@ -123,22 +166,37 @@ def opening(
     from fedrcd.federation.ledger.ledger import Ledger
     from fedrcd.federation.site.settings import SiteSettings
 
-    if (ledger is None) == (out is None):
+    if where.ledger is not None and where.out is not None:
         raise ConfigError("say where it goes: either --ledger or --out")
-    rules.require_strict()
     described = read_federation(federation)
-    own = configure(described, families=tuple(family or ()), grid=parse_grid(arithmetic))
-    tables = read_site(table, described, described.site(site))
+    rules.require_strict(trial=described.trial)
+    entry = described.site(site)
+    if entry.key and key is None and not where.is_nowhere:
+        raise ConfigError(f"site {site!r} signs what it contributes with its key; give --key")
+    own = configure(described, families=tuple(where.family or ()), grid=parse_grid(where.arithmetic))
+    tables = read_site(table, described, entry)
     _require_brought_over(table.with_name(f"{site}.contributions.db"), site, state)
     with ExitStack() as stack:
-        book = None if ledger is None else stack.enter_context(Ledger.open(ledger))
-        if book is not None:
+        book, groups = None, where.groups
+        if where.ledger is not None:
+            book = stack.enter_context(Ledger.open(where.ledger, key=where.ledger_key))
             own = configure(described, families=book.configuration.families, grid=book.configuration.grid)
+            groups = book.groups
             if own.digest != book.configuration.digest:
-                raise ConfigError(f"{federation} has other variables or another frame than the ledger {ledger}")
+                raise ConfigError(f"{federation} has other variables or another frame than the ledger {where.ledger}")
         folder = state or Path("fedrcd-state") / site
-        strictest = rules.strictest(SiteSettings.rules_in(folder))
-        member = stack.enter_context(membership(described, site, own, folder, strictest, trim=trim))
+        member = stack.enter_context(
+            membership(
+                described,
+                site,
+                own,
+                folder,
+                rules.strictest(SiteSettings.rules_in(folder)),
+                groups=groups,
+                key=key,
+                trim=trim,
+            )
+        )
         yield member, tables, book
 
 
@@ -151,16 +209,19 @@ def _require_brought_over(old: Path, site: str, state: Path | None) -> None:
         )
 
 
-def hand_over(member: Member, deliveries: list[Delivery], out: Path | None) -> None:
+def hand_over(member: Member, deliveries: list[Delivery], out: Path | None, after: int | None = None) -> None:
     """Write the contributions that go by file."""
     from fedrcd.api.membership import write_parcel
+    from fedrcd.federation.ledger.contribution import SignedContribution
 
     made = [one.outcome.contribution for one in deliveries if one.outcome.contribution is not None]
     if out is None or not made:
         return
-    write_parcel(out, made)
+    follows = [one.version - 1 if after is None else after for one in made]
+    signed = [SignedContribution.by(member.key, one, last) for one, last in zip(made, follows, strict=True)]
+    write_parcel(out, signed)
     for contribution in made:
-        member.store.delivered(contribution.block, contribution.commitment)
+        member.store.sent.delivered(contribution.block, contribution.commitment)
     print(f"written: {out}; give it to the coordinator for `fedrcd ledger add`")
 
 
@@ -168,18 +229,18 @@ def show_deliveries(member: Member, deliveries: list[Delivery], ledger: Ledger |
     """Print what became of every block."""
     for one in deliveries:
         outcome = one.outcome
-        if outcome.is_waiting:
-            latest = f", or until {outcome.due}" if outcome.due else ""
-            print(
-                f"block {outcome.block}: {outcome.changed} changed rows wait until {member.batch} have changed"
-                f"{latest}: a difference of few rows would reveal them (--now does not wait)"
-            )
-        elif outcome.contribution is None:
-            print(f"block {outcome.block}: nothing changed since version {member.store.latest_version(outcome.block)}")
-        else:
+        if outcome.contribution is not None:
             made = outcome.contribution
-            hidden = f", {outcome.withheld} rows left out at random beside them" if outcome.withheld else ""
+            hidden = f", {outcome.withheld} persons left out at random beside them" if outcome.withheld else ""
             print(f"block {outcome.block}: version {made.version}, {made.rows:,} rows{hidden}")
+        elif outcome.waiting is None:
+            version = member.store.sent.latest_version(outcome.block)
+            print(f"block {outcome.block}: nothing changed since version {version}")
+        if outcome.waiting is not None:
+            print(
+                f"block {outcome.block}: {outcome.waiting}: a difference of few would reveal them (--fill leaves "
+                "others out beside them, --now does not wait)"
+            )
         if one.receipt:
             print(f"receipt: {told(one.receipt.entry)}")
     if ledger is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_form
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,8 +19,8 @@ from fedrcd.methods.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fedrcd.api.machines import Machines
-    from fedrcd.confidence.bootstrap import BootstrapPlan
+    from fedrcd.api.machines import Machines, Waiting
+    from fedrcd.confidence.replicates import BootstrapPlan
     from fedrcd.federation.coordinator.run_folder import Status
     from fedrcd.runs.finding import Finding
 
@@ -29,6 +29,10 @@ app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the r
 State = Annotated[Path, typer.Option(help="Folder of the coordinator's own files.")]
 HERE = Path("fedrcd-state/coordinator")
 FederationFile = Annotated[Path, typer.Option(help="Federation file; the same copy as the sites'.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait at the start for sites to be there.")]
+Deadline = Annotated[float, typer.Option(help="Seconds a site has for one answer.")]
+Retries = Annotated[int, typer.Option(help="Further tries after a fault of a site.")]
+LedgerKey = Annotated[Path | None, typer.Option(help="The ledger's signing key; by default LEDGER.key.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the command of Flower and stop.")]
 
 
@@ -98,9 +102,14 @@ def run(
     trust_coordinator: Annotated[
         bool, typer.Option("--trust-coordinator", help="The sites were started with --trust-coordinator.")
     ] = False,
-    wait: Annotated[float, typer.Option(help="Seconds to wait at the start for sites to be there.")] = 60.0,
-    deadline: Annotated[float, typer.Option(help="Seconds a site has for one answer.")] = 300.0,
-    retries: Annotated[int, typer.Option(help="Further tries after a fault of a site.")] = 2,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Put the answers into this ledger, and find the result from it: methods of one round."),
+    ] = None,
+    ledger_key: LedgerKey = None,
+    wait: Wait = 60.0,
+    deadline: Deadline = 300.0,
+    retries: Retries = 2,
     state: State = HERE,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     dry_run: DryRun = False,
@@ -121,6 +130,13 @@ def run(
     if groups is not None and bootstrap is None:
         raise ConfigError("--groups belongs to a bootstrap; add --bootstrap with a number of replicates")
     settings.check_options()
+    if ledger is not None:
+        if bootstrap is not None or check:
+            raise ConfigError("resample and check results of a ledger with `fedrcd ledger discover` afterwards")
+        retry_policy = RetryPolicy(deadline=deadline, retries=retries)
+        waiting = Waiting(wait=wait, retry_policy=retry_policy, allow_missing=allow_missing)
+        run_with_ledger(connect(state, federation), settings, ledger, ledger_key, out, waiting, as_json=json)
+        return
     require_coverage(read_federation(federation), settings.method, trust_coordinator=trust_coordinator)
     machines = connect(state, federation)
     waiting = Waiting(
@@ -200,6 +216,95 @@ def _show_finding(
     if finding.missing:
         print(f"WITHOUT {', '.join(finding.missing)}: the result is about the rows of the other sites only")
     print(f"written: {', '.join(str(out / name) for name in files)}")
+
+
+@app.command()
+def refresh(
+    federation: FederationFile,
+    ledger: Annotated[Path, typer.Option(help="The ledger to bring up to date.")],
+    ledger_key: LedgerKey = None,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Go on without sites that are missing, instead of stopping.")
+    ] = False,
+    derive: Annotated[bool, typer.Option(help="Compute all results of the ledger anew.")] = True,
+    wait: Wait = 60.0,
+    deadline: Deadline = 300.0,
+    retries: Retries = 2,
+    state: State = HERE,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Ask all sites for their present editions, and bring a ledger and its results up to date with them."""
+    from fedrcd.api.machines import Waiting, connect
+    from fedrcd.cli.contribute import talking
+    from fedrcd.cli.erase import derive_results
+    from fedrcd.federation.coordinator.gather import RetryPolicy
+    from fedrcd.federation.flower.processes import require_flower
+    from fedrcd.federation.ledger.ledger import Ledger
+
+    require_flower()
+    waiting = Waiting(
+        wait=wait, retry_policy=RetryPolicy(deadline=deadline, retries=retries), allow_missing=allow_missing
+    )
+    with talking(json) as report:
+        with progress_bar("refreshing the ledger") as bar:
+            machines = connect(state, federation)
+            report |= machines.refresh(
+                ledger, ledger_key=ledger_key, waiting=waiting, progress=_watch(bar, "refresh", None)
+            )
+        _show_refreshed(report)
+        if derive:
+            with Ledger.open(ledger, key=ledger_key) as book:
+                found, again = derive_results(book)
+            report["results"] = [{"method": one.method, "order": one.order, "state_id": one.state_id} for one in found]
+            report["new_runs"] = again
+
+
+def run_with_ledger(
+    machines: Machines,
+    settings: Settings,
+    ledger: Path,
+    ledger_key: Path | None,
+    out: Path,
+    waiting: Waiting,
+    *,
+    as_json: bool,
+) -> None:
+    """Have the sites contribute to a ledger, and find the result of a method from it."""
+    from fedrcd.api.discovery import written
+    from fedrcd.api.from_ledger import discover_stored, require_one_round
+    from fedrcd.federation.ledger.ledger import Ledger
+    from fedrcd.methods.auto import AUTO
+    from fedrcd.methods.registry import find
+
+    if settings.method != AUTO:
+        require_one_round(find(settings.method))
+    with progress_bar("refreshing the ledger") as bar:
+        report = machines.refresh(
+            ledger, ledger_key=ledger_key, out=out, waiting=waiting, progress=_watch(bar, "refresh", None)
+        )
+    if not as_json:
+        _show_refreshed(report)
+    with Ledger.open(ledger, key=ledger_key) as book:
+        found = discover_stored(book, settings.method, knowledge=settings.knowledge, **settings.method_options)
+    written(found.to_json() + "\n", out / "discovery.json")
+    if as_json:
+        print(found.to_json())
+        return
+    show(found)
+    print(f"written: {out / 'discovery.json'}")
+
+
+def _show_refreshed(report: dict[str, Any]) -> None:
+    """Print what came of a refresh."""
+    for site, numbers in report["entries"].items():
+        listed = f"entries {', '.join(map(str, numbers))}" if numbers else "nothing new"
+        waiting = report["pending_erasures"].get(site, 0)
+        print(f"{site}: {listed}" + (f"; {waiting} erasures wait there" if waiting else ""))
+        for held in report["held_back"].get(site, ()):
+            until = f" until {held['due']} at the latest" if held["due"] else ""
+            print(f"{site}: block {held['block']}: {held['persons']} persons are held back{until}")
+    for site in report["missing"]:
+        print(f"{site}: MISSING; the ledger has what it contributed before")
 
 
 @app.command()

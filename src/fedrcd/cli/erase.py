@@ -11,14 +11,21 @@ import typer
 from fedrcd.cli.contribute import (
     ArithmeticOption,
     BatchOption,
+    Destination,
     FamilyOption,
+    FillOption,
+    GroupsOption,
     JsonOption,
+    KeyOption,
+    LedgerKeyOption,
     LedgerOption,
+    NowOption,
     OutOption,
     RowsOption,
     SiteName,
     StateOption,
     TrimOption,
+    WithoutRuleOption,
     delivery_record,
     hand_over,
     opening,
@@ -31,7 +38,6 @@ from fedrcd.errors import ConfigError, FedrcdWarning
 
 if TYPE_CHECKING:
     from fedrcd.api.discovery import Discovery
-    from fedrcd.api.membership import Delivery
     from fedrcd.data.table import Table
     from fedrcd.federation.ledger.ledger import Ledger
     from fedrcd.federation.site.erasure import Member
@@ -51,8 +57,13 @@ def erase(
     ] = None,
     block: Annotated[list[str] | None, typer.Option(help="Take this whole block out; may be repeated.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Take all blocks of the site out.")] = False,
-    due: Annotated[bool, typer.Option(help="Carry out what waited until its latest date.")] = False,
-    now: Annotated[bool, typer.Option(help="Do not wait for a batch: a few changed rows can then be rebuilt.")] = False,
+    due: Annotated[
+        bool, typer.Option(help="Carry out what waited until its latest date; with --now or --fill, whatever waits.")
+    ] = False,
+    key: KeyOption = None,
+    ledger_key: LedgerKeyOption = None,
+    now: NowOption = False,
+    fill: FillOption = False,
     certificate: Annotated[
         list[Path] | None, typer.Option(help="With --ledger: write a certificate, .json or .html; may be repeated.")
     ] = None,
@@ -68,13 +79,16 @@ def erase(
     days: Annotated[int, typer.Option(help="Days after which erasures are carried out.")] = 30,
     minimum_rows: RowsOption = 100,
     trim: TrimOption = None,
+    without_rule: WithoutRuleOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
+    groups: GroupsOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Erase rows, blocks or everything of a site; order and effects follow from what remains, nobody else is asked.
+    """Erase rows, blocks or everything of a site: from then on they are in no sum that is made, wherever it goes.
 
-    At a site give its table, and what to erase. At the coordinator give --ledger and --site: the site leaves.
+    At a site give its table, and what to erase; with --ledger or --out what it contributed is replaced, too. At the
+    coordinator give --ledger and --site: the site leaves.
     """
     targets = certificate or []
     require_certificate_endings(targets)
@@ -84,7 +98,7 @@ def erase(
         if ledger is None or federation or ids or where or due or out:
             raise ConfigError("at the coordinator give --ledger and --site; at a site give its table first")
         with progress_bar("erasing"), talking(json) as report:
-            report |= _leave(ledger, site, block or [], targets, derive=derive)
+            report |= _leave(ledger, ledger_key, site, block or [], targets, derive=derive)
             report["answers_deleted"] = _forget_answers(site, ledger, runs)
         return
     chosen = [bool(ids), bool(where), bool(block), everything, due]
@@ -92,20 +106,30 @@ def erase(
         raise ConfigError("say what to erase with one of --ids, --where, --block, --all; or carry out what is --due")
     if federation is None:
         raise ConfigError("at a site the federation file is needed: --federation")
+    from fedrcd.api.membership import send
     from fedrcd.federation.ledger.entries import ERASED
     from fedrcd.federation.rules import Rules
 
-    rules = Rules(batch=batch, days=days, rows=minimum_rows)
-    opened = opening(table, federation, site, ledger, out, state, arithmetic, family, rules, trim)
+    where_to = Destination(ledger, out, ledger_key, arithmetic, family, groups)
+    rules = Rules(batch=batch, days=days, rows=minimum_rows, off=tuple(without_rule or ()))
+    opened = opening(table, federation, site, where_to, state, rules, trim, key)
     with progress_bar("erasing"), talking(json) as report, opened as (member, tables, book):
+        numbers: list[int] = []
         if block or everything:
             numbers = _withdraw(member, block or [one.block for one in tables], book, out)
         else:
             matching = _matching(table, member, where) if where else None
-            deliveries = _erase_rows(member, tables, book, out, ids=ids, matching=matching, now=now)
-            receipts = [one.receipt for one in deliveries if one.receipt]
-            numbers = [one.entry.number for one in receipts if one.entry.kind == ERASED]  # others have no certificate
-            report["blocks"] = [delivery_record(one) for one in deliveries]
+            if ids or matching is not None:
+                report["erased"] = _strike(member, tables, ids=ids, matching=matching)
+            if where_to.is_nowhere:
+                report["editions"] = _tell_outlook(member, tables, now=now, fill=fill)
+            else:
+                deliveries = send(member, tables, book, now=now, fill=fill)
+                hand_over(member, deliveries, out)
+                show_deliveries(member, deliveries, book)
+                receipts = [one.receipt for one in deliveries if one.receipt]
+                numbers = [one.entry.number for one in receipts if one.entry.kind == ERASED]  # others certify nothing
+                report["blocks"] = [delivery_record(one) for one in deliveries]
         report |= _finish(book, numbers, targets, derive=derive)
         report["answers_deleted"] = _forget_answers(site, ledger, runs)
 
@@ -121,11 +145,13 @@ def _forget_answers(site: str, ledger: Path | None, runs: list[Path] | None) -> 
     return number
 
 
-def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, derive: bool) -> dict[str, Any]:
+def _leave(
+    path: Path, key: Path | None, site: str, blocks: list[str], targets: list[Path], *, derive: bool
+) -> dict[str, Any]:
     """Take a site out at the coordinator."""
     from fedrcd.federation.ledger.ledger import Ledger
 
-    with Ledger.open(path) as ledger:
+    with Ledger.open(path, key=key) as ledger:
         chosen: list[str | None] = [*blocks] or [None]
         receipts = [one for block in chosen for one in ledger.leave(site, block)]
         for receipt in receipts:
@@ -136,12 +162,12 @@ def _leave(path: Path, site: str, blocks: list[str], targets: list[Path], *, der
 def _withdraw(member: Member, blocks: list[str], ledger: Ledger | None, out: Path | None) -> list[int]:
     """Take whole blocks out at the site."""
     from fedrcd.api.membership import withdraw, write_parcel
-    from fedrcd.federation.ledger.contribution import Withdrawal
 
-    receipts = withdraw(member, blocks, ledger)
+    withdrawn = withdraw(member, blocks, ledger)
     if out is not None:
-        write_parcel(out, [Withdrawal(member.site, block) for block in blocks])
+        write_parcel(out, [one.signed for one in withdrawn])
         print(f"written: {out}; give it to the coordinator for `fedrcd ledger add`")
+    receipts = [one.receipt for one in withdrawn if one.receipt]
     for receipt in receipts:
         print(told(receipt.entry))
     return [receipt.entry.number for receipt in receipts]
@@ -155,29 +181,25 @@ def _matching(table: Path, member: Member, where: list[str]) -> dict[str, set[st
     return rows_matching(table, federation, federation.site(member.site), where)
 
 
-def _erase_rows(
-    member: Member,
-    tables: list[Table],
-    ledger: Ledger | None,
-    out: Path | None,
-    *,
-    ids: Path | None,
-    matching: dict[str, set[str]] | None,
-    now: bool,
-) -> list[Delivery]:
-    """Erase rows at the site, or carry out what is due."""
-    from fedrcd.api.membership import erase as erase_rows
-    from fedrcd.api.membership import send
+def _strike(member: Member, tables: list[Table], *, ids: Path | None, matching: dict[str, set[str]] | None) -> int:
+    """Erase rows at the site; how many persons they are of."""
+    from fedrcd.api.membership import strike
 
-    if ids or matching is not None:
-        listed = [line.strip() for line in read_text(ids).splitlines() if line.strip()] if ids else []
-        number, deliveries = erase_rows(member, tables, ledger, ids=listed, matching=matching, now=now)
-        print(f"{number} row{'s' * (number != 1)} of site {member.site} will take no part any more")
-    else:
-        deliveries = send(member, tables, ledger, now=now)
-    hand_over(member, deliveries, out)
-    show_deliveries(member, deliveries, ledger)
-    return deliveries
+    listed = [line.strip() for line in read_text(ids).splitlines() if line.strip()] if ids else []
+    number = strike(member.door, tables, ids=listed, matching=matching)
+    print(f"{number} row{'s' * (number != 1)} of site {member.site} will take no part any more")
+    return number
+
+
+def _tell_outlook(member: Member, tables: list[Table], *, now: bool, fill: bool) -> dict[str, Any]:
+    """Say when the next edition is due, and what still counts until then."""
+    from fedrcd.cli.site_editions import permit, show_outlook
+    from fedrcd.federation.site.outlook import outlook
+
+    permit(member.door, tables, now=now, fill=fill)
+    seen = outlook(member.door, tables)
+    show_outlook(seen)
+    return seen.as_dict()
 
 
 def _finish(ledger: Ledger | None, numbers: list[int], targets: list[Path], *, derive: bool) -> dict[str, Any]:
@@ -189,12 +211,12 @@ def _finish(ledger: Ledger | None, numbers: list[int], targets: list[Path], *, d
     for number in numbers:
         suffix = f"-{number}" if len(numbers) > 1 else ""
         write_certificates(ledger, number, [one.with_stem(one.stem + suffix) for one in targets])
-    found, again = _derive(ledger) if derive else ([], [])
+    found, again = derive_results(ledger) if derive else ([], [])
     results = [{"method": one.method, "order": one.order, "state_id": one.state_id} for one in found]
     return {"entries": numbers, "results": results, "new_runs": again}
 
 
-def _derive(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
+def derive_results(ledger: Ledger) -> tuple[list[Discovery], list[str]]:
     """Compute the listed results from the new state and show their orders."""
     from fedrcd.api.from_ledger import rediscover
 

@@ -13,7 +13,7 @@ from fedrcd.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fedrcd.evaluation.evaluate import Score
+    from fedrcd.evaluation.evaluate import ScoredRun
 
 
 def evaluate(
@@ -51,7 +51,7 @@ def evaluate(
         for family in families
         for seed in range(seeds)
     ]
-    scores: list[Score] = []
+    scores: list[ScoredRun] = []
     with progress_bar("drawing the first data set") as bar:
         for score in score_methods(chosen, settings, scaling=float(standardise)):
             scores.append(score)
@@ -62,7 +62,7 @@ def evaluate(
         _show(scores, chosen, standardised=standardise, as_paper=(p, sites, rows) == (20, 10, 2000) and degree is None)
 
 
-def _show(scores: Sequence[Score], methods: Sequence[str], *, standardised: bool, as_paper: bool) -> None:
+def _show(scores: Sequence[ScoredRun], methods: Sequence[str], *, standardised: bool, as_paper: bool) -> None:
     """A table with one row per method: accuracy by regime, edges, costs, and what the paper prints for its setting."""
     import numpy as np
     from rich.console import Console

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_text
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,6 +15,13 @@ from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fedrcd.api.bootstrap_result import Bootstrap
+    from fedrcd.api.checks import Checks
+    from fedrcd.api.discovery import Discovery
+    from fedrcd.api.from_ledger import LeftOut
+    from fedrcd.data.federation import Federation
     from fedrcd.federation.ledger.entries import Entry
     from fedrcd.federation.ledger.ledger import Ledger
     from fedrcd.federation.ledger.receipts import Receipt
@@ -28,6 +35,7 @@ app = typer.Typer(
 
 LedgerFile = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+KeyFile = Annotated[Path | None, typer.Option("--ledger-key", help="The ledger's signing key; by default FILE.key.")]
 SHORT = 12
 """Characters of a digest that people are shown."""
 
@@ -35,44 +43,108 @@ SHORT = 12
 @app.command("new")
 def new_ledger(
     file: LedgerFile,
-    federation: Annotated[Path, typer.Option(help="Federation file with a frame for every variable.")],
+    federation: Annotated[Path, typer.Option(help="Federation file with a frame for every variable, and sites' keys.")],
     arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
     family: Annotated[
         list[str] | None,
         typer.Option(help="Sums to hold: tensor, pairs/4; may be repeated. By default what is of use."),
     ] = None,
+    groups: Annotated[
+        int, typer.Option(help="Hold sums of so many groups of rows, so that results can be resampled; at least 10.")
+    ] = 0,
+    key: KeyFile = None,
 ) -> None:
     """Open a ledger for a federation; variables, frame and grid are fixed from then on."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.ledger.configuration import configure
+    from fedrcd.federation.ledger.ledger import Ledger, key_path
+    from fedrcd.protocol.groups import LEAST_GROUPS
+
+    described = read_federation(federation)
+    if groups and groups < LEAST_GROUPS:
+        raise ConfigError(f"--groups must be at least {LEAST_GROUPS}, got {groups}")
+    configuration = configure(described, families=tuple(family or ()), grid=parse_grid(arithmetic))
+    with Ledger.create(file, configuration, keys_of(described), groups=groups, key=key) as ledger:
+        print(f"written: {file}, ledger {ledger.identity}, {configuration.p} variables, {arithmetic} sums")
+        print(f"written: {key_path(file, key)}, its signing key: keep it apart from the ledger")
+        print(f"public key: {ledger.public_key}")
+
+
+def keys_of(federation: Federation) -> dict[str, str]:
+    """The public key of every site; only a trial may lack them."""
+    keyless = [site.name for site in federation.sites if not site.key]
+    if keyless and not federation.trial:
+        raise ConfigError(
+            f"the federation file has no key of site {keyless[0]!r}, with which it would sign its contributions; see "
+            "`fedrcd keys init`, or say trial = true in the file where all data are made up"
+        )
+    return {site.name: site.key for site in federation.sites}
+
+
+@app.command("admit")
+def admit_sites(
+    file: LedgerFile,
+    federation: Annotated[Path, typer.Option(help="Federation file with the sites and their keys.")],
+    key: KeyFile = None,
+) -> None:
+    """Admit the sites of a federation file that the ledger does not know yet, or knows by another key."""
+    from fedrcd.data.federation import read_federation
     from fedrcd.federation.ledger.ledger import Ledger
 
-    configuration = configure(read_federation(federation), families=tuple(family or ()), grid=parse_grid(arithmetic))
-    with Ledger.create(file, configuration) as ledger:
-        print(f"written: {file}, ledger {ledger.identity}, {configuration.p} variables, {arithmetic} sums")
-        print(f"public key: {ledger.public_key}")
+    keys = keys_of(read_federation(federation))
+    with Ledger.open(file, key=key) as ledger:
+        new = {name: own for name, own in keys.items() if ledger.roster.admitted.get(name) != own}
+        if new:
+            print(told(ledger.admit(new).entry))
+        for name in new:
+            print(f"admitted: {name}")
+    if not new:
+        print("all sites of the file are admitted with these keys")
+
+
+@app.command("migrate")
+def migrate_ledger(
+    file: LedgerFile,
+    federation: Annotated[Path, typer.Option(help="Federation file with the sites and their keys.")],
+    key: KeyFile = None,
+) -> None:
+    """Bring a ledger of an earlier version over: its signing key leaves the file, and its sites are admitted."""
+    from fedrcd.data.federation import read_federation
+    from fedrcd.federation.ledger.ledger import Ledger, key_path, take_key_out
+
+    keys = keys_of(read_federation(federation))
+    take_key_out(file, key_path(file, key))
+    print(f"written: {key_path(file, key)}, its signing key: keep it apart from the ledger")
+    with Ledger.open(file, key=key) as ledger:
+        print(told(ledger.admit(keys).entry))
 
 
 @app.command("add")
 def add_files(
     file: LedgerFile,
     parcels: Annotated[list[Path], typer.Argument(help="What sites handed over.", show_default=False)],
-    receipts: Annotated[Path | None, typer.Option(help="Write the receipts for the sites here, JSON.")] = None,
+    receipts: Annotated[
+        Path | None, typer.Option(help="Write the receipts for the sites here, with all entries, JSON.")
+    ] = None,
+    key: KeyFile = None,
 ) -> None:
     """Take contributions and withdrawals in that sites handed over as files."""
     from fedrcd.api.membership import add_parcel
+    from fedrcd.federation.ledger.export import exported
     from fedrcd.federation.ledger.ledger import Ledger
 
     given: list[Receipt] = []
-    with progress_bar("adding"), Ledger.open(file) as ledger:
+    with progress_bar("adding"), Ledger.open(file, key=key) as ledger:
         for parcel in parcels:
             given += add_parcel(ledger, parcel)
         suspended = ledger.roster.suspended()
+        chain = exported(ledger.entries, ledger.public_key, ledger.configuration)
     for receipt in given:
         print(told(receipt.entry))
     show_suspended(suspended)
     if receipts:
-        write_text(receipts, json_text.dumps([json_text.loads(one.to_json()) for one in given], indent=1) + "\n")
+        content = {"receipts": [json_text.loads(one.to_json()) for one in given], "ledger": json_text.loads(chain)}
+        write_text(receipts, json_text.dumps(content, indent=1) + "\n")
 
 
 @app.command("show")
@@ -123,7 +195,7 @@ def verify(
     from fedrcd.federation.ledger.export import read_export
     from fedrcd.federation.ledger.verify import verify_entries, verify_ledger
 
-    given = [one for path in receipt or [] for one in _receipts(path)]
+    given = [one for path in receipt or [] for one in read_receipts(path)[0]]
     with progress_bar("verifying"):
         if file.suffix == ".json":
             entries, public = read_export(read_text(file))
@@ -220,40 +292,86 @@ def discover_from_ledger(
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml or .csv; may be repeated.")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an interactive page here, .html.")] = None,
     leave_one_out: Annotated[
         bool, typer.Option("--leave-one-out", help="Tell how the result changes without each site.")
     ] = False,
+    bootstrap: Annotated[
+        int | None, typer.Option(help="Replicates to draw, where contributions hold sums of groups of rows.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the replicates.")] = 0,
+    check: Annotated[bool, typer.Option("--check", help="Check the assumptions as far as stored sums allow.")] = False,
+    level: Annotated[float, typer.Option(help="False alarms allowed per check, and 1 - level of intervals.")] = 0.05,
+    key: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Find the causal order and the effects from the sums in the ledger; no site is asked."""
-    from fedrcd.api.from_ledger import discover_stored, leave_one_site_out
+    from fedrcd.api.from_ledger import bootstrap_stored, check_stored, discover_stored, leave_one_site_out
     from fedrcd.cli.discover import require_endings, show, write_results
     from fedrcd.federation.ledger.ledger import Ledger
 
     require_endings(out or [])
+    if sum([leave_one_out, bootstrap is not None, check]) > 1:
+        raise ConfigError("give one of --leave-one-out, --bootstrap and --check at a time")
     method, given = settings.method, {**settings.method_options, "knowledge": settings.knowledge}
-    left_out = None
-    with progress_bar("discovering") as bar, Ledger.open(file) as ledger, warnings.catch_warnings():
+    with progress_bar("discovering") as bar, Ledger.open(file, key=key) as ledger, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown as notes of the result
         bar.say(f"{method} from {file}")
         if leave_one_out:
-            left_out = leave_one_site_out(ledger, method, **given)
-        found = left_out.found if left_out else discover_stored(ledger, method, **given)
+            shown = _left_out(leave_one_site_out(ledger, method, **given))
+        elif bootstrap is not None:
+            drawn = bootstrap_stored(ledger, method, n_sampling=bootstrap, random_state=seed, **given)
+            shown = _drawn(drawn, 1 - level)
+        elif check:
+            shown = _checked(check_stored(ledger, method, level=level, **given))
+        else:
+            shown = _Shown(discover_stored(ledger, method, **given), {}, lambda: None)
+    found = shown.found
     write_results(found, out or [])
-    changes = left_out.table().to_dict("records") if left_out else []
-    impossible = left_out.impossible if left_out else {}
-    if json and left_out:
-        content = {"discovery": json_text.loads(found.to_json()), "leave_one_site_out": changes}
-        print(json_text.dumps({**content, "impossible": impossible}, indent=1))
-        return
+    if report is not None:
+        found.report(report)
     if json:
-        print(found.to_json())
+        content = {"discovery": json_text.loads(found.to_json()), **shown.more}
+        print(json_text.dumps(content, indent=1) if shown.more else found.to_json())
         return
     show(found)
-    for row in changes:
-        print(f"without {row.pop('without')}: " + ", ".join(f"{value} {what}" for what, value in row.items()))
-    for site, reason in impossible.items():
-        print(f"without {site}: no answer: {reason}")
+    shown.tell()
+    if report is not None:
+        print(f"written: {report}")
+
+
+class _Shown(NamedTuple):
+    """A result, what else there is to it for programs, and what tells people of that."""
+
+    found: Discovery
+    more: dict[str, Any]
+    tell: Callable[[], None]
+
+
+def _left_out(left_out: LeftOut) -> _Shown:
+    changes, impossible = left_out.table().to_dict("records"), left_out.impossible
+
+    def tell() -> None:
+        for row in changes:
+            told_of = [f"{value} {what}" for what, value in row.items() if what != "without"]
+            print(f"without {row['without']}: " + ", ".join(told_of))
+        for site, reason in impossible.items():
+            print(f"without {site}: no answer: {reason}")
+
+    return _Shown(left_out.found, {"leave_one_site_out": changes, "impossible": impossible}, tell)
+
+
+def _drawn(drawn: Bootstrap, confidence: float) -> _Shown:
+    from fedrcd.cli import bootstrap
+
+    more = {"bootstrap": bootstrap.as_dict(drawn, confidence)}
+    return _Shown(drawn.discovery, more, lambda: bootstrap.show(drawn, confidence))
+
+
+def _checked(checks: Checks) -> _Shown:
+    from fedrcd.cli import check
+
+    return _Shown(checks.discovery, {"checks": checks.to_dict()}, lambda: check.show(checks))
 
 
 @app.command("certificate")
@@ -261,11 +379,12 @@ def certificate(
     file: LedgerFile,
     number: Annotated[int, typer.Argument(help="Number of the entry that records the erasure.")],
     out: Annotated[list[Path], typer.Option(help="Where to write it: .json or .html; may be repeated.")],
+    key: KeyFile = None,
 ) -> None:
     """Certify an erasure, for the files of a data protection officer."""
     from fedrcd.federation.ledger.ledger import Ledger
 
-    with Ledger.open(file) as ledger:
+    with Ledger.open(file, key=key) as ledger:
         write_certificates(ledger, number, out)
 
 
@@ -297,7 +416,7 @@ def parse_grid(arithmetic: str) -> Any:
 def told(entry: Entry) -> str:
     """An entry in one line."""
     content = entry.content
-    parts = [f"{entry.number}", content["time"], entry.kind]
+    parts = [f"{entry.number}", content["time"], entry.kind, *content.get("admitted", {})]
     if "site" in content:
         parts.append(f"{content['site']}, block {content['block']}, version {content['version']}")
     if "rows" in content:
@@ -313,16 +432,21 @@ def show_suspended(reasons: dict[str, str]) -> None:
         print(f"suspended: block {block}, {reason}")
 
 
-def _receipts(path: Path) -> list[Receipt]:
-    """The receipts in a file: one, or a list of them."""
+def read_receipts(path: Path) -> tuple[list[Receipt], list[Entry], str]:
+    """The receipts in a file, one or several, and the entries of the ledger and its key, if they are with them."""
+    from fedrcd.federation.ledger.export import read_export
     from fedrcd.federation.ledger.receipts import Receipt
 
     try:
         content = json_text.loads(read_text(path))
     except ValueError:
         raise FileError(f"{path} holds no receipts") from None
-    several = content if isinstance(content, list) else [content]
-    return [Receipt.from_json(json_text.dumps(one)) for one in several]
+    several = content.get("receipts", [content]) if isinstance(content, dict) else content
+    entries: list[Entry] = []
+    public = ""
+    if isinstance(content, dict) and "ledger" in content:
+        entries, public = read_export(json_text.dumps(content["ledger"]))
+    return [Receipt.from_json(json_text.dumps(one)) for one in several], entries, public
 
 
 def read_text(path: Path) -> str:

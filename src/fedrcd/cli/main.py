@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
-from fedrcd.cli import ledger
+from fedrcd.cli import ledger, site_editions
 from fedrcd.cli.bootstrap import bootstrap
 from fedrcd.cli.check import check
 from fedrcd.cli.compare import compare
@@ -26,7 +26,6 @@ from fedrcd.cli.frame import frame
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.simulate import simulate
-from fedrcd.cli.site import app as site
 from fedrcd.errors import FedrcdError
 
 EXIT_CODES = (
@@ -59,7 +58,7 @@ for command in (
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
-for group in (site, coordinator, keys):
+for group in (site_editions.app, coordinator, keys):
     app.add_typer(group)
 
 

@@ -92,6 +92,9 @@ def serve(
     ] = None,
     trim: Trim = None,
     trust_coordinator: Trust = False,
+    without_rule: Annotated[
+        list[str] | None, typer.Option(help="In a trial: switch a rule off, to see what it prevents; may be repeated.")
+    ] = None,
     local_port: Annotated[
         int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
@@ -108,21 +111,23 @@ def serve(
     from fedrcd.federation.site.secret import read_secret
 
     require_flower()
-    settings = _settings(
+    settings = site_settings(
         name,
         federation,
         data,
         state,
         approve=approve,
         deadline=deadline,
-        rules=Rules(rows=min_rows, checks=checks),
+        rules=Rules(rows=min_rows, checks=checks, off=tuple(without_rule or ())),
         group_secret=str(group_secret.resolve()) if group_secret else "",
         trim=trim,
         trust_coordinator=trust_coordinator,
+        key=str(key.resolve()) if key else "",
     )
     if group_secret:
         read_secret(group_secret)
     described = read_federation(federation)
+    settings.rules.require_strict(trial=described.trial)
     entry = described.site(name)
     home = Path(settings.state)
     command = node_command(
@@ -142,7 +147,9 @@ def serve(
         raise ConfigError(f"{key} is not the key that the federation file has for site {name!r}")
     if trust_coordinator:
         print(TRUSTING, file=sys.stderr)
-    with progress_bar("checking the table"), _opened(settings) as (door, tables):
+    if settings.rules.off:
+        print(f"\n*** RULES ARE OFF: {', '.join(settings.rules.off)}. FOR MADE-UP DATA ONLY ***\n", file=sys.stderr)
+    with progress_bar("checking the table"), opened_site(settings) as (door, tables):
         remarks = check_site(door, tables)
     for remark in remarks:
         if remark.kind != "fine":
@@ -162,8 +169,8 @@ def check(
 
     from fedrcd.federation.site.check import check_site
 
-    settings = _settings(name, federation, data, state, trim=trim)
-    with progress_bar("checking the table"), _opened(settings) as (door, tables):
+    settings = site_settings(name, federation, data, state, trim=trim)
+    with progress_bar("checking the table"), opened_site(settings) as (door, tables):
         remarks = check_site(door, tables)
     if json:
         print(json_form.dumps([asdict(remark) for remark in remarks], indent=1))
@@ -190,19 +197,15 @@ def preview(
     """Tell in words what a method would make this site release, and how many numbers that is per row."""
     from dataclasses import asdict
 
-    from fedrcd.data.rows import count_rows
-    from fedrcd.federation.site.disclosure import spent_numbers
     from fedrcd.federation.site.preview import preview as run_dry
 
-    settings = _settings(name, federation, data, state, trim=trim, trust_coordinator=trust_coordinator)
-    with progress_bar(f"running {method} dry"), _opened(settings) as (door, tables):
-        chosen, releases, whole, instead = run_dry(door, tables, method, groups=groups, check=check)
-        history, present = door.store.entries(), [door.present(table) for table in tables]
-    rows = sum(count_rows(table) for table in present)
+    settings = site_settings(name, federation, data, state, trim=trim, trust_coordinator=trust_coordinator)
+    with progress_bar(f"running {method} dry"), opened_site(settings) as (door, tables):
+        chosen, releases, whole, rows, spent, allowed, instead = run_dry(
+            door, tables, method, groups=groups, check=check
+        )
     total = sum(release.numbers for release in releases)
     refusals = [(number, one.refusal) for number, one in enumerate(releases, 1) if one.refusal]
-    spent = sum(spent_numbers(history, table.block) for table in present)
-    allowed = sum(settings.rules.budget(count_rows(table), len(table.columns)) for table in present)
     if json:
         content = {"method": chosen, "questions": [asdict(one) for one in releases], "complete": whole, "rows": rows}
         content |= {"numbers": total, "released_before": spent, "allowed": allowed, "instead": instead}
@@ -272,22 +275,56 @@ def approve(
 
 
 @app.command()
+def receipts(
+    file: Annotated[Path, typer.Argument(help="What the coordinator gave back: `fedrcd ledger add --receipts`.")],
+    state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
+) -> None:
+    """Verify the receipts of a ledger, and that it continues what was seen of it before, and file them."""
+    from fedrcd.cli.ledger import read_receipts
+
+    given, entries, public = read_receipts(file)
+    with _store(state) as store:
+        if entries:
+            store.ledgers.follow(entries, public)
+        mine = [one for one in given if one.content.get("site") == store.site]
+        for receipt in mine:
+            store.ledgers.require_acknowledged(receipt)
+            store.sent.acknowledge(receipt)
+        print(f"{len(mine)} of {len(given)} receipts are for site {store.site}; verified and filed")
+
+
+@app.command()
 def migrate(
     name: Name,
     state: State = None,
     contributions: Annotated[
         Path | None, typer.Option(help="SITE.contributions.db of the first release, beside the table.")
     ] = None,
+    federation: Annotated[Path | None, typer.Option(help="Federation file, if the site ever answered.")] = None,
+    data: Annotated[Path | None, typer.Option(help="This site's table as it last answered about it.")] = None,
+    trim: Trim = None,
+    forget_history: Annotated[
+        bool, typer.Option("--forget-history", help="Go on although the rows that were answered about are not known.")
+    ] = False,
 ) -> None:
-    """Bring what the first release kept in several files into the one store of this site."""
+    """Bring what an earlier version kept of this site into its one store."""
+    from fedrcd.data.federation import read_federation
+    from fedrcd.data.site_file import read_site
     from fedrcd.federation.site.migrate import migrate as bring_over
 
+    if (federation is None) != (data is None):
+        raise ConfigError("--federation and --data belong together")
+    described = None if federation is None else read_federation(federation)
+    tables = [] if data is None or described is None else read_site(data, described, described.site(name))
     folder = state or Path("fedrcd-state") / name
-    held = bring_over(folder, name, contributions)
+    held = bring_over(
+        folder, name, contributions, federation=described, tables=tables, trim=trim, forget=forget_history
+    )
     print(f"{folder / 'site.db'}: " + ", ".join(f"{number} {what}" for what, number in held.items()))
 
 
-def _settings(name: str, federation: Path, data: Path, state: Path | None, **more: object) -> SiteSettings:
+def site_settings(name: str, federation: Path, data: Path, state: Path | None, **more: object) -> SiteSettings:
+    """The settings of a site, with the rules it was last served with."""
     from fedrcd.federation.site.settings import SiteSettings
 
     folder = state or Path("fedrcd-state") / name
@@ -302,7 +339,7 @@ def _settings(name: str, federation: Path, data: Path, state: Path | None, **mor
 
 
 @contextmanager
-def _opened(settings: SiteSettings) -> Iterator[tuple[Door, list[Table]]]:
+def opened_site(settings: SiteSettings) -> Iterator[tuple[Door, list[Table]]]:
     """The door of a site and its rows, before anything was asked: then there is no store yet, and none is made."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.site.service import open_door, read_tables
@@ -312,7 +349,7 @@ def _opened(settings: SiteSettings) -> Iterator[tuple[Door, list[Table]]]:
     federation.site(settings.name)
     known = any((Path(settings.state) / name).exists() for name in (FILE, *OLD_FILES))
     with TemporaryDirectory() as empty, Store(settings.state if known else empty, settings.name, wait=WAIT) as store:
-        yield open_door(settings, federation, store), read_tables(federation, settings, store)
+        yield open_door(settings, federation, store), read_tables(federation, settings)
 
 
 @contextmanager

@@ -17,7 +17,9 @@ from fedrcd.methods.skeleton import Estimate, Marginals
 from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_sums import ResidualSums
+from fedrcd.statistics.tensor_cumulants import TensorCumulants
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 Verdict = Literal["fine", "doubtful", "cannot tell"]
@@ -89,6 +91,20 @@ def gaussian_check(residuals: NonGaussianity, names: Sequence[str], level: float
         meaning,
         "treat the order among these variables as unknown, or state it as prior knowledge; more rows may tell",
     )
+
+
+def gaussian_from_cumulants(
+    cumulants: TensorCumulants, order: IntVector, rows: float, names: Sequence[str], level: float
+) -> Check:
+    """The same from the cumulants of the variables: those of residuals along an order follow from them."""
+    from scipy.stats import chi2
+
+    W = np.empty_like(cumulants.cov)
+    W[order] = residual_rows(cumulants.cov, order.tolist())
+    skew, kurt = cumulants.of_combinations(W)
+    p_values = chi2.sf(rows * (skew**2 / 6 + kurt**2 / 24), 2)
+    unknown = np.full(len(p_values), np.nan)
+    return gaussian_check(NonGaussianity(skew, unknown, kurt, unknown, p_values), names, level)
 
 
 def independence_check(tests: Tests, names: Sequence[str], level: float) -> Check:

@@ -5,6 +5,8 @@
     variables = ["age", "bmi"]  # this order breaks every tie
     id_column = "id"            # at the sites: which row it is
     block_column = "block"      # at the sites: which block the row belongs to
+    unit = "row"                # who is protected: a row, or a subject with several rows that share an identifier
+    trial = false               # true: made-up data, rules may be switched off, nothing need be signed
 
     [frame.age]                 # optional: what the variable is centred by and divided by
     centre = 50.0
@@ -19,7 +21,7 @@
 
     [[block]]
     label = "2021"
-    rows = 2000
+    rows = 2000                 # about how many; a hint
 
 Nothing in it is data: every site and the coordinator can have the same copy.
 """
@@ -46,6 +48,7 @@ from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
 
 MOST_ROWS = 2**40
+UNITS = ("row", "subject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,10 @@ class Federation:
         Frames of the variables that have one; may be empty.
     id_column, block_column : str
         Columns of the sites' tables that say which row it is and of which block; never variables.
+    unit : {"row", "subject"}
+        Who is protected: every row, or a subject, who may have several rows under one identifier.
+    trial : bool
+        Whether the data are made up: then rules may be switched off, and nothing need be signed.
 
     Raises
     ------
@@ -104,12 +111,16 @@ class Federation:
     frame: Mapping[str, VariableFrame] = field(default_factory=dict)
     id_column: str = "id"
     block_column: str = "block"
+    unit: str = "row"
+    trial: bool = False
 
     def __post_init__(self) -> None:
         _check_variables(self)
         _check_sites(self)
         _check_blocks(self)
         _check_frame(self)
+        if self.unit not in UNITS:
+            raise ConfigError(f"unit: must be one of {', '.join(map(repr, UNITS))}, got {self.unit!r}")
 
     def layout(self) -> Layout:
         """Who holds what: a holding per site and block, in the order of the file."""
@@ -247,6 +258,7 @@ TEXT = _Kind("a string", lambda value: isinstance(value, str), str)
 TEXTS = _Kind("a list of strings", lambda value: _all(value, str), tuple)
 COUNT = _Kind("a whole number", lambda value: type(value) is int, int)
 NUMBER = _Kind("a finite number", lambda value: type(value) in (int, float) and abs(value) <= sys.float_info.max, float)
+FLAG = _Kind("true or false", lambda value: isinstance(value, bool), bool)
 TABLE = _Kind("a table", lambda value: isinstance(value, dict), dict)
 TABLES = _Kind("one or more tables in double brackets", lambda value: _all(value, dict), list)
 
@@ -257,7 +269,7 @@ def _federation(content: Mapping[str, Any]) -> Federation:
         content,
         "the file",
         {"variables": TEXTS, "site": TABLES, "block": TABLES},
-        {"frame": TABLE, "id_column": TEXT, "block_column": TEXT},
+        {"frame": TABLE, "id_column": TEXT, "block_column": TEXT, "unit": TEXT, "trial": FLAG},
     )
     sites, blocks, frame = fields.pop("site"), fields.pop("block"), fields.pop("frame", {})
     return Federation(
@@ -311,6 +323,10 @@ def _lines(federation: Federation) -> Iterator[str]:
     yield f"variables = {_texts(federation.variables)}  # this order breaks every tie"
     yield f"id_column = {_text(federation.id_column)}"
     yield f"block_column = {_text(federation.block_column)}"
+    if federation.unit != "row":
+        yield f"unit = {_text(federation.unit)}"
+    if federation.trial:
+        yield "trial = true"
     yield from frame_lines(federation.frame)
     for site in federation.sites:
         yield from ("", "[[site]]", f"name = {_text(site.name)}")

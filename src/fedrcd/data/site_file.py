@@ -60,7 +60,7 @@ def site_tables(arrow: pa.Table, federation: Federation, site: SiteEntry, source
     for label in site.blocks:
         places = np.flatnonzero(labels == label)
         mine = None if ids is None else tuple(ids[k] for k in places.tolist())
-        if mine is not None and len(set(mine)) < len(mine):
+        if mine is not None and federation.unit == "row" and len(set(mine)) < len(mine):
             times = max(Counter(mine).values())
             raise DataError(f"column {federation.id_column!r} of {source} names a row of block {label!r} {times} times")
         own = values if len(places) == len(values) else values[places]
@@ -71,16 +71,15 @@ def site_tables(arrow: pa.Table, federation: Federation, site: SiteEntry, source
     return tables
 
 
-def require_declared(tables: Sequence[Table], federation: Federation, gone: Mapping[str, int] | None = None) -> None:
-    """Raise unless every block has as many rows as the federation file says, less those that are `gone`, by block."""
-    declared = {block.label: block.rows for block in federation.blocks}
+def require_same_rows(tables: Sequence[Table]) -> None:
+    """Raise unless sites that share a block have as many rows of it."""
+    first: dict[str, Table] = {}
     for table in tables:
-        rows, erased = table.count or 0, (gone or {}).get(table.block, 0)
-        if rows != declared[table.block] - erased:
-            less = f", of which {erased} are erased" if erased else ""
+        other = first.setdefault(table.block, table)
+        if table.count != other.count:
             raise DataError(
-                f"{table.source} has {rows} rows of block {table.block!r}; the federation says "
-                f"{declared[table.block]}{less}"
+                f"{other.source} has {other.count} rows of block {table.block!r} and {table.source} has {table.count}: "
+                "sites that share a block hold columns of the same rows"
             )
 
 

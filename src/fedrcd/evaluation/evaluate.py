@@ -23,9 +23,9 @@ from fedrcd.evaluation.variants import Variant
 from fedrcd.graphs.metrics import ancestral_accuracy, shd, varsortability
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.skeleton import Estimate
+from fedrcd.protocol.changed_units import scaled_by_sd
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
-from fedrcd.protocol.rescaled import scaled_by_sd
 from fedrcd.protocol.transport import Traffic
 from fedrcd.typing import Matrix, Vector
 
@@ -102,7 +102,7 @@ def _draw_model(setting: DataSetting, rng: np.random.Generator) -> LinearModel:
     return LinearModel(model.B, model.noise, setting.spread**where, model.names)
 
 
-class Score(NamedTuple):
+class ScoredRun(NamedTuple):
     """What one method did on one data set."""
 
     method: str
@@ -116,7 +116,7 @@ class Score(NamedTuple):
     seconds: float
 
 
-def evaluate(methods: Sequence[str], settings: Sequence[DataSetting], *, scaling: float = 0.0) -> Iterator[Score]:
+def evaluate(methods: Sequence[str], settings: Sequence[DataSetting], *, scaling: float = 0.0) -> Iterator[ScoredRun]:
     """Scores of all methods on all data sets, data set by data set; `scaling` is that of `estimate_model`."""
     for method in methods:
         find(method)  # an unknown name is an error before the first data set is drawn
@@ -125,7 +125,7 @@ def evaluate(methods: Sequence[str], settings: Sequence[DataSetting], *, scaling
         for method in methods:
             start = time.perf_counter()
             estimate, traffic = estimate_model(method, tables, model.names, scaling=scaling)
-            yield Score(
+            yield ScoredRun(
                 method=method,
                 noise=setting.noise,
                 seed=setting.seed,

@@ -7,9 +7,11 @@ file and cut to nothing after every change: what is not in the tables is not in 
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +20,8 @@ from fedrcd.errors import FedrcdError, FileError, ProtocolError
 
 WAIT_SECONDS = 2.0
 """How long to wait for another process to let go of the file, unless something else is said."""
+RETRY_SECONDS = 0.05
+"""How long one attempt to open the file waits, and at most how long until the next."""
 
 
 class Closing(ABC):
@@ -72,16 +76,39 @@ class Database(Closing):
             self._make()
         elif not self.path.is_file():
             raise FileError(f"there is no {what} {self.path}")
+        until = time.monotonic() + wait
+        while not self._opened(connect, kind, schema, create=create, give_up=time.monotonic() >= until):
+            time.sleep(random.uniform(0, RETRY_SECONDS))
+
+    def _opened(
+        self,
+        connect: Callable[..., sqlite3.Connection],
+        kind: int,
+        schema: tuple[str, ...],
+        *,
+        create: bool,
+        give_up: bool,
+    ) -> bool:
+        """Try to open the file for this process alone.
+
+        Two processes that both read the file wait for each other to let go of it, so each lets go and tries again.
+        """
         try:
-            self._connection = connect(self.path, timeout=wait, isolation_level=None)
+            self._connection = connect(self.path, timeout=RETRY_SECONDS, isolation_level=None)
         except sqlite3.Error as problem:
             raise FileError(f"cannot open {self.path}: {problem}") from None
         try:
             with self._explained("open"):
                 self._prepare(kind, schema, create=create)
+        except ProtocolError:
+            self._connection.close()
+            if give_up:
+                raise
+            return False
         except FedrcdError:
             self._connection.close()
             raise
+        return True
 
     def _make(self) -> None:
         """Create an empty file that only its owner can read."""
@@ -124,6 +151,11 @@ class Database(Closing):
         """Change something; inside `changes`."""
         with self._explained("write"):
             self._connection.execute(statement, values)
+
+    def run_many(self, statement: str, several: Iterable[tuple[Any, ...]]) -> None:
+        """Do the same with several lists of values; inside `changes`."""
+        with self._explained("write"):
+            self._connection.executemany(statement, several)
 
     @contextmanager
     def changes(self, *, purge: bool = True) -> Iterator[None]:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 
 from fedrcd.data.federation import Federation
+from fedrcd.data.site_file import read_site, require_same_rows
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.site.secret import group_key
-from fedrcd.federation.site.service import declared_tables
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.in_process import complete_rows
 from fedrcd.protocol.site import LocalSite
@@ -32,7 +32,9 @@ def in_process(
     if frame is None:
         raise ConfigError("the federation file declares no frame; see `fedrcd frame propose`")
     names = [site.name for site in federation.sites if cohort is None or site.name in cohort]
-    tables = [complete_rows(table) for name in names for table in declared_tables(federation, name, data[name])]
+    whole = [table for name in names for table in read_site(data[name], federation, federation.site(name))]
+    require_same_rows(whole)
+    tables = [complete_rows(table) for table in whole]
     keys = {name: Grouping(group_key(secret), least=0) for name, secret in (secrets or {}).items()}
     sites = [LocalSite(table.site, table, table.block, grouping=keys.get(table.site)) for table in tables]
     layout = cohort_layout(federation, names)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from math import comb
 
 import numpy as np
 
 from fedrcd.errors import ConfigError
-from fedrcd.protocol.questions import TENSOR
+from fedrcd.protocol.questions import PAIR_DEPTH, TENSOR_DEPTH
 
 STRICTER_BELOW = frozenset({"share", "checks"})
 """Numbers that are stricter the smaller they are."""
 
-FREE = frozenset({"days"})
-"""Numbers that make a rule neither stricter nor weaker."""
+FREE = frozenset({"days", "off"})
+"""What makes no rule stricter or weaker by a number."""
+
+DEPTHS = (PAIR_DEPTH, TENSOR_DEPTH)
+"""How many variables sums combine at most: differences of rows are judged by what is known of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class Rules:
     rows: int = 100
     rows_per_variable: int = 10
     rows_per_tensor: float = 2.0
-    """Rows, in multiples of what the full tensor determines."""
+    """Rows, in multiples of what the full tensor, or all numbers that left, determine."""
     levels: int = 5
     cell: int = 11
     share: float = 0.5
@@ -33,21 +36,28 @@ class Rules:
     checks: int = 3
     """Different questions for powers of residuals that may be answered about the same rows."""
     batch: int = 0
-    """Rows by which a contribution must differ from every earlier one; at least what its sums determine."""
+    """Persons by which editions must differ, alone and combined; at least what sums of them determine."""
     days: int = 30
     """After so many days an erasure is carried out whatever the batch."""
+    off: tuple[str, ...] = ()
+    """Rules that are switched off, by name: in federations that say of themselves that they are trials."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if getattr(self, one.name) < 0:
+            if one.name != "off" and getattr(self, one.name) < 0:
                 raise ConfigError(f"{one.name} must be at least 0, got {getattr(self, one.name)}")
 
-    def require_strict(self) -> None:
-        """Raise if a number is weaker than the default."""
-        for one in fields(self):
+    def require_strict(self, *, trial: bool = False) -> None:
+        """Raise if a number is weaker than the default, or a rule is off in a federation that is no trial."""
+        if self.off and not trial:
+            raise ConfigError(
+                f"the rule {self.off[0]!r} can only be switched off in a federation whose file says trial = true: for "
+                "demonstrations with made-up data"
+            )
+        for one in (field for field in fields(self) if field.name not in FREE):
             least, given = one.default, getattr(self, one.name)
             stricter = given <= least if one.name in STRICTER_BELOW else given >= least
-            if not stricter and one.name not in FREE:
+            if not stricter:
                 raise ConfigError(f"the rule {one.name!r} may only be made stricter than {least}, got {given}")
 
     def strictest(self, other: Rules) -> Rules:
@@ -57,7 +67,7 @@ class Rules:
             for one in fields(self)
             if one.name not in FREE
         }
-        return replace(self, **numbers)
+        return replace(self, **numbers, off=tuple(dict.fromkeys((*self.off, *other.off))))
 
     def needed_rows(self, p: int) -> int:
         """Complete rows that a block of p columns needs to be summed at all."""
@@ -67,14 +77,19 @@ class Rules:
         """Rows that a block needs before the full tensor of p columns leaves."""
         return int(np.ceil(self.rows_per_tensor * (comb(p + 4, 4) - 1) / p))
 
-    def needed_batch(self, p: int, families: Sequence[str]) -> int:
-        """Rows by which two contributions of some families of sums must differ.
+    def needed_batch(self, p: int, depth: int) -> int:
+        """Persons by which editions of p columns must differ, where sums that combine so many variables leave.
 
         Whoever sees both knows the sums of the rows between, and sums of few rows are those rows: pair sums of order 4
         determine up to 3 p + 1 of them, a full tensor (C(p + 4, 4) - 1) / p.
         """
         least = self.rows_per_variable * p
-        return max(self.batch, least, self.needed_tensor_rows(p) if TENSOR in families else 0)
+        return max(self.batch, least, self.needed_tensor_rows(p) if depth >= TENSOR_DEPTH else 0)
+
+    @property
+    def longest_wait(self) -> timedelta:
+        """How long an erasure waits at most."""
+        return timedelta(days=self.days)
 
     def budget(self, rows: int, p: int) -> int:
         """Numbers that may ever be released about a block."""

@@ -13,7 +13,7 @@ from fedrcd.graphs.metrics import order_agreement
 
 Change: TypeAlias = Literal["added", "removed", "reversed", "changed", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-Weights: TypeAlias = Mapping[tuple[str, str], float]
+NamedWeights: TypeAlias = Mapping[tuple[str, str], float]
 """Weight of each edge, by its cause and its effect."""
 
 
@@ -65,7 +65,7 @@ class Changes:
 
 
 def compare_graphs(
-    before: Weights, after: Weights, orders: tuple[Sequence[str], Sequence[str]], *, tolerance: float
+    before: NamedWeights, after: NamedWeights, orders: tuple[Sequence[str], Sequence[str]], *, tolerance: float
 ) -> Changes:
     """What changed between two graphs with the given weights and orders."""
     old, new = orders
@@ -79,7 +79,7 @@ def compare_graphs(
     )
 
 
-def edge_changes(before: Weights, after: Weights, *, tolerance: float) -> list[EdgeChange]:
+def edge_changes(before: NamedWeights, after: NamedWeights, *, tolerance: float) -> list[EdgeChange]:
     """All edges of either graph; weights that differ by at most `tolerance` of the larger count as the same.
 
     What changed comes first: added, removed, reversed, changed, same; within these the strongest.

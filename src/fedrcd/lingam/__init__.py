@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from fedrcd import __version__
-from fedrcd.lingam.bootstrap import BootstrapResult
+from fedrcd.lingam.bootstrap_result import BootstrapResult
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
 from fedrcd.lingam.utils import make_dot, make_prior_knowledge
 

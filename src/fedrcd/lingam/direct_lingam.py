@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.estimator import FedLiNGAM
 from fedrcd.api.inputs import read_tables
-from fedrcd.confidence.bootstrap import draw_rows
+from fedrcd.confidence.replicates import draw_rows
 from fedrcd.errors import ConfigError
-from fedrcd.lingam.bootstrap import BootstrapResult
+from fedrcd.lingam.bootstrap_result import BootstrapResult
 from fedrcd.typing import IntVector, Matrix
 
 

@@ -18,7 +18,7 @@ Recipe: TypeAlias = Callable[..., Parts[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class RoundCount:
     """How many rounds of questions a method takes with p variables: `each` times p, and `more`."""
 
     each: int
@@ -40,7 +40,7 @@ class Rounds:
         return times if not self.more else f"{times} {'-' if self.more < 0 else '+'} {abs(self.more)}"
 
 
-ONE_ROUND = Rounds(0, 1)
+ONE_ROUND = RoundCount(0, 1)
 
 
 class Coverage(StrEnum):
@@ -98,7 +98,7 @@ class Card:
     name: str
     score: str
     deflation: str
-    rounds: Rounds
+    rounds: RoundCount
     """For a method that works on one table: those of the one that gives the same order from sums over sites."""
     payload: Payload
     """What a site sends in a round; as for rounds, those of the counterpart."""

@@ -56,7 +56,7 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MethodVerdict:
     """Whether a method runs; `missing` says why not, and is empty if it does.
 
     `rows` are those that count: for combinations of columns, of the one that has the fewest; else complete rows.
@@ -111,7 +111,7 @@ class CoverageReport:
     complete_rows: int
     together: tuple[Together, ...]
     pair_counts: tuple[tuple[int, ...], ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[MethodVerdict, ...]
     remedies: tuple[Remedy, ...]
 
 
@@ -137,7 +137,7 @@ def coverage_report(layout: Layout, methods: Mapping[str, Card] = METHODS) -> Co
         together=covered,
         pair_counts=tuple(tuple(row) for row in layout.pair_counts().tolist()),
         verdicts=tuple(
-            Verdict(name, need, missing[need], 0 if missing[need] else rows[need]) for name, need in needs.items()
+            MethodVerdict(name, need, missing[need], 0 if missing[need] else rows[need]) for name, need in needs.items()
         ),
         remedies=tuple(_remedy(layout, need) for need, lack in missing.items() if lack and need != ONE_TABLE),
     )

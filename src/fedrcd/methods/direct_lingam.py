@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedrcd.methods.card import Auto, Coverage, Payload, Rounds, register
+from fedrcd.methods.card import Auto, Coverage, Payload, RoundCount, register
 from fedrcd.methods.deflations.entropies import Entropies
 from fedrcd.methods.scores.charge import least_charge
 from fedrcd.methods.skeleton import Parts
@@ -17,13 +17,13 @@ CARD = {
 }
 
 
-@register("fed-direct", rounds=Rounds(1, 0), payload=Payload(2, times=2), auto=Auto(rank=0, few_rows=True), **CARD)
+@register("fed-direct", rounds=RoundCount(1, 0), payload=Payload(2, times=2), auto=Auto(rank=0, few_rows=True), **CARD)
 def fed_direct() -> Parts[Vector]:
     """The order of DirectLiNGAM from entropy sums over sites; p rounds."""
     return Parts(least_charge, Entropies())
 
 
-@register("direct-lingam", rounds=Rounds(1, 0), payload=Payload(2, times=2), counterpart="fed-direct", **CARD)
+@register("direct-lingam", rounds=RoundCount(1, 0), payload=Payload(2, times=2), counterpart="fed-direct", **CARD)
 def direct_lingam() -> Parts[Vector]:
     """DirectLiNGAM (Shimizu et al. 2011, pairwise measure): fed-direct on one table, with less work."""
     return Parts(least_charge, Entropies(lazily=True))

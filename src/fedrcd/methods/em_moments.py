@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from fedrcd.errors import DataError
-from fedrcd.protocol.questions import ExpectationQuestion, Rounds, ask
+from fedrcd.protocol.moment_questions import ExpectationQuestion
+from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
 from fedrcd.statistics.frame import Frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, Rounds, register
+from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, RoundCount, register
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
 from fedrcd.methods.refinements.contrast import ContrastRefinement
@@ -38,7 +38,7 @@ def fedrcd_s(
     "fedrcd-sx",
     score="negentropy gap",
     deflation="site residuals",
-    rounds=Rounds(1, -1),
+    rounds=RoundCount(1, -1),
     payload=Payload(2),
     coverage=Coverage.ALL_COLUMNS,
     scale_free=True,

@@ -17,7 +17,7 @@ from fedrcd.errors import ConfigError
 AUTO = "auto"
 """Asked for instead of a method: have one chosen."""
 
-Within = Literal["none", "centre", "standardise", "auto"]
+WithinSetting = Literal["none", "centre", "standardise", "auto"]
 MissingValues = Literal["complete", "expected", "available"]
 Arithmetic = Literal["float", "exact", "compact"]
 
@@ -68,7 +68,7 @@ class Settings:
     trim: float | None = _setting(
         None, float, "Leave out rows with a value this many robust scales out; 8 for gross errors."
     )
-    within: Within = _setting("none", str, "Where sites differ: none, centre, standardise or auto.")
+    within: WithinSetting = _setting("none", str, "Where sites differ: none, centre, standardise or auto.")
     missing: MissingValues = _setting(
         "complete", str, "Missing values: complete (rows left out), expected or available."
     )
@@ -139,7 +139,7 @@ class Settings:
             raise ConfigError(
                 f"method must be a name, got {self.method!r}; several tables go in one list: discover([a, b])"
             )
-        for name, kind in (("within", Within), ("missing", MissingValues)):
+        for name, kind in (("within", WithinSetting), ("missing", MissingValues)):
             _require_one_of(name, getattr(self, name), get_args(kind))
         self.check_arithmetic()
         if self.missing == "expected" and self.arithmetic != "float":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.protocol.in_process import Within
-from fedrcd.protocol.questions import SiteMomentsQuestion
+from fedrcd.protocol.moment_questions import SiteMomentsQuestion
 from fedrcd.protocol.transport import Transport
 
 BEYOND_CHANCE = 8.0

@@ -14,10 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fedrcd.data.rows import Chunk, Derived, Rows, numbered
 from fedrcd.errors import ConfigError, ProtocolError
-from fedrcd.protocol.questions import Asking, PairQuestion, Share, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Asking, Share
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
@@ -37,19 +40,28 @@ class Grouping:
         Key of the hash, at most 64 bytes. Sites that hold columns of the same rows must share it, and nobody else.
     least : int
         Rows that every group must have; a question that would make smaller groups is refused.
+    drawn : bool
+        Whether rows come with the numbers that were drawn for them in place of identifiers.
     """
 
     secret: bytes
     least: int = 1
+    drawn: bool = False
 
     def labels(self, ids: Iterable[str], groups: int) -> IntVector:
         """The group of every row, shape (n,)."""
+        labels: IntVector = (self.numbers(ids) % np.uint64(groups)).astype(np.int64)
+        return labels
+
+    def numbers(self, ids: Iterable[str]) -> npt.NDArray[np.uint64]:
+        """The number that decides the group of every row, however many groups there are; shape (n,)."""
+        if self.drawn:
+            return np.array([int(one) for one in ids], dtype=np.uint64)
         digests = b"".join(
             hashlib.blake2b(one.encode(), key=self.secret, digest_size=8, person=b"fedrcd group").digest()
             for one in ids
         )
-        labels: IntVector = (np.frombuffer(digests, dtype=">u8") % groups).astype(np.int64)
-        return labels
+        return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
 
     def tag(self, rows: str) -> str:
         """Tells this way to split from another, and nothing else; `rows` says what the rows are known by."""
@@ -127,6 +139,11 @@ class GroupedQuestion(Asking):
     def clips(self) -> bool | None:
         """As the question behind."""
         return self.each.clips
+
+    @property
+    def depth(self) -> int:
+        """As the question behind."""
+        return self.each.depth
 
     @property
     def needs_trust(self) -> bool:

@@ -10,8 +10,10 @@ from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.protocol.accept import accept
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.gather import gather
-from fedrcd.protocol.questions import Basis, PairQuestion, Question, S, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis, Question, S
 from fedrcd.protocol.site import Site
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import size_of
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import Clipped

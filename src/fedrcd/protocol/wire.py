@@ -22,16 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fedrcd.errors import FedrcdError, ProtocolError
+from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import (
-    Basis,
-    EntropyQuestion,
-    ExpectationQuestion,
-    PairQuestion,
-    SiteMomentsQuestion,
-    TensorQuestion,
-)
+from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.exact_sums import Clipped, ExactSums

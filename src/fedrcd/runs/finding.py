@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fedrcd.confidence.bootstrap import Resampled
 from fedrcd.confidence.checks import Check
+from fedrcd.confidence.replicates import Resampled
 from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.confidence.bootstrap import Resampled, one_round, resample_groups
 from fedrcd.confidence.checks import ask_residuals, scale_check
+from fedrcd.confidence.replicates import Resampled, one_round, resample_groups
 from fedrcd.errors import ProtocolError
 from fedrcd.methods.card import Card
 from fedrcd.methods.registry import build
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.protocol.changed_units import Rescaled
 from fedrcd.protocol.combine import NobodyAnswers
 from fedrcd.protocol.driver import run as drive
-from fedrcd.protocol.rescaled import Rescaled
 from fedrcd.protocol.transport import Setting, Traffic, Transport
 from fedrcd.runs.finding import Checked, Finding, Resampling
 from fedrcd.runs.replay import Remembering, Replayed

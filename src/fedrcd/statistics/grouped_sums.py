@@ -90,6 +90,10 @@ class GroupedSums:
         """Every group in another arrangement."""
         return type(self)({key: tuple(part.arranged(change) for part in parts) for key, parts in self.groups.items()})
 
+    def arranged_by(self, change: Callable[[Any], Any]) -> Self:
+        """What becomes of the sums of every group."""
+        return type(self)({key: tuple(map(change, parts)) for key, parts in self.groups.items()})
+
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless every group can be used."""
         for parts in self.groups.values():

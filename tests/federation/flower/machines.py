@@ -42,7 +42,7 @@ class Machines:
         self.folder = folder
         self.keys = folder / "keys"
         public = make_development_keys(self.keys, [*NAMES, "stranger"], ["127.0.0.1"])
-        self.disk = horizontal(folder / "federation", p=3, rows=(1500, 1510, 1520), keys=public)
+        self.disk = horizontal(folder / "federation", p=3, rows=(1500, 1510, 1520), keys=public, identified=True)
         self.port, *self.local = free_ports(8)
         self.security = Security(authority=self.keys / "ca.crt")
         self.processes = {}

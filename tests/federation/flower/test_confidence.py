@@ -9,8 +9,8 @@ from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.checks import checks_of
 from fedrcd.api.deployment import background_of
 from fedrcd.api.describe import discovery_of
-from fedrcd.confidence.bootstrap import one_round, resample_groups
 from fedrcd.confidence.checks import ask_residuals
+from fedrcd.confidence.replicates import one_round, resample_groups
 from fedrcd.errors import ConfigError, FileError, StatisticError
 from fedrcd.federation.coordinator.gather import SiteLost
 from fedrcd.federation.coordinator.resampling import plan_groups

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 
-from fedrcd.confidence.bootstrap import resample_groups
+from fedrcd.confidence.replicates import resample_groups
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS
 from fedrcd.federation.coordinator.saved_finding import FINDING, read_finding
 from fedrcd.federation.flower.coordinator import RunFailed, conduct, planned
@@ -294,6 +294,47 @@ def test_a_killed_process_and_a_killed_node_are_tried_again(machines):
     assert len(harmed) > 1
     assert same_as_one_process(machines, outcome)
     assert any(f"{B!r} " in warning and "asking again" in warning for warning in outcome.warnings)
+
+
+def by_command(machines, *words):
+    """A command of fedrcd, as people type it; what it printed."""
+    command = [sys.executable, "-m", "fedrcd", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=machines.folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_patient_is_erased_at_a_site_and_gone_from_the_ledger_after_a_refresh(machines):
+    """And from runs, which know of the same editions."""
+    disk, folder = machines.disk, machines.folder
+    book, meeting = ("--ledger", folder / "l.db"), ("--state", folder / "coordinator", "--json")
+    shared = ("--federation", disk.file)
+    by_command(machines, "ledger", "new", folder / "l.db", *shared)
+    before = json.loads(
+        by_command(
+            machines, "coordinator", "run", *shared, *book, "--method", "fedrcd-s", "--out", folder / "stored", *meeting
+        )
+    )
+    transport = disk.in_process()
+    expected = run(build("fedrcd-s").rounds(transport.setting), transport)
+    assert before["B"] == expected.B.tolist()
+    (folder / "ids.txt").write_text("\n".join(f"{A} {k}" for k in range(600)))  # of ten groups
+    own = ("--site", A, *shared, "--state", disk.state(A))
+    said = by_command(machines, "erase", disk.data(A), *own, "--ids", folder / "ids.txt")
+    assert "600 rows" in said
+    refreshed = json.loads(by_command(machines, "coordinator", "refresh", *shared, *book, *meeting))
+    assert {site: len(numbers) for site, numbers in refreshed["entries"].items()} == {A: 1, B: 0, C: 0}
+    assert len(refreshed["results"]) == 1
+    [edition] = [
+        one
+        for one in json.loads(by_command(machines, "ledger", "show", folder / "l.db", "--json"))["contributions"]
+        if one["site"] == A
+    ]
+    assert edition["rows"] == 900
+    assert list((disk.state(A) / "certificates").iterdir())
+    stored = json.loads(by_command(machines, "ledger", "discover", folder / "l.db", "--method", "fedrcd-s", "--json"))
+    outcome = machines.run()  # `site serve` answers about the same edition
+    assert outcome.estimate.B.tolist() == stored["B"] != before["B"]
 
 
 def test_nothing_leaves_the_machine(machines):

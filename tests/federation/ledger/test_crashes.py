@@ -14,7 +14,7 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
 from tests.federation import faults
 from tests.federation.crashes import ROOT, crashed, found_in_files, problems_after, secrets_of
-from tests.federation.living import configured, contribution, federation_of, sample
+from tests.federation.living import TRIAL, configured, contribution, federation_of, put, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of fork
 
@@ -56,7 +56,7 @@ def test_a_torn_last_record_of_the_log_is_as_if_it_was_never_written(share, tmp_
     start.mkdir()
     faults.prepare(start)
     torn = {"written": 0, "on disk": 0}
-    for point in range(24, 52, 3):
+    for point in range(52, 92, 3):  # while the first entry is written
         copy = shutil.copytree(start, tmp_path / str(point))
         report = faults.attempt(copy, "kill", point)
         wal = copy / "ledger.db-wal"
@@ -82,7 +82,7 @@ def limited(path, size):
         code = 1
         try:
             with Ledger.open(path) as ledger:
-                ledger.add(contribution(ledger.configuration, faults.FEDERATION, "b", sample(2, 50, 3), version=2))
+                put(ledger, contribution(ledger.configuration, faults.FEDERATION, "b", sample(2, 50, 3), version=2))
                 code = 0
         except FileError:
             code = 4
@@ -140,10 +140,10 @@ def test_what_was_replaced_is_in_no_file_any_more(tmp_path):
 def test_what_was_replaced_is_gone_even_while_the_ledger_stays_open(tmp_path):
     federation = federation_of(3)
     configuration = configured(federation)
-    with Ledger.create(tmp_path / "ledger.db", configuration) as ledger:
+    with Ledger.create(tmp_path / "ledger.db", configuration, TRIAL) as ledger:
         first = contribution(configuration, federation, "a", sample(3, 60))
-        ledger.add(first)
+        put(ledger, first)
         payload = first.to_bytes()
         assert found_in_files(tmp_path, [payload[-100:-50]]) == ["ledger.db"]
-        ledger.add(contribution(configuration, federation, "a", sample(3, 59), version=2, purpose="erase"))
+        put(ledger, contribution(configuration, federation, "a", sample(3, 59), version=2, purpose="erase"))
         assert found_in_files(tmp_path, [first.salt.encode(), payload[-100:-50], payload[-600:-550]]) == []

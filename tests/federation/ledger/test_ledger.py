@@ -13,7 +13,7 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.signatures import is_signed
 from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.grid import ARITHMETIC, Grid
-from tests.federation.living import SECRET, configured, contribution, federation_of, names, sample
+from tests.federation.living import SECRET, TRIAL, configured, contribution, federation_of, names, put, sample
 
 FEDERATION = federation_of(3)
 CONFIGURATION = configured(FEDERATION)
@@ -22,7 +22,7 @@ X = sample(3, 80)
 
 @pytest.fixture
 def ledger(tmp_path):
-    with Ledger.create(tmp_path / "ledger.db", CONFIGURATION, secret=SECRET) as opened:
+    with Ledger.create(tmp_path / "ledger.db", CONFIGURATION, TRIAL, secret=SECRET) as opened:
         yield opened
 
 
@@ -31,8 +31,8 @@ def given(site="a", rows=X, **changes):
 
 
 def test_what_was_added_is_pooled_and_survives_closing(ledger, tmp_path):
-    ledger.add(given("a", X[:30]))
-    ledger.add(given("b", X[30:]))
+    put(ledger, given("a", X[:30]))
+    put(ledger, given("b", X[30:]))
     pooled, state = ledger.pooled(), ledger.state_id
     ledger.__exit__()
     with Ledger.open(tmp_path / "ledger.db") as again:
@@ -45,10 +45,10 @@ def test_what_was_added_is_pooled_and_survives_closing(ledger, tmp_path):
 
 def test_replacing_and_leaving_undo_what_was_there(ledger):
     empty = ledger.state_id
-    ledger.add(given("a", X[:50]))
+    put(ledger, given("a", X[:50]))
     alone = ledger.state_id
-    ledger.add(given("b", X))
-    ledger.add(given("b", X[:70], version=2, purpose="erase"))
+    put(ledger, given("b", X))
+    put(ledger, given("b", X[:70], version=2, purpose="erase"))
     ledger.leave("b")
     assert ledger.state_id == alone
     ledger.leave("a")
@@ -57,30 +57,31 @@ def test_replacing_and_leaving_undo_what_was_there(ledger):
 
 
 def test_the_digest_depends_on_the_secret_and_on_every_sum(ledger, tmp_path):
-    ledger.add(given("a", X))
-    with Ledger.create(tmp_path / "other.db", CONFIGURATION) as other:
-        other.add(given("a", X))
+    put(ledger, given("a", X))
+    with Ledger.create(tmp_path / "other.db", CONFIGURATION, TRIAL) as other:
+        put(other, given("a", X))
         assert other.state_id != ledger.state_id
     changed = X.copy()
     changed[3, 1] += 1e-3
-    with Ledger.create(tmp_path / "third.db", CONFIGURATION, secret=SECRET) as third:
-        third.add(given("a", changed))
+    with Ledger.create(tmp_path / "third.db", CONFIGURATION, TRIAL, secret=SECRET) as third:
+        put(third, given("a", changed))
         assert third.state_id != ledger.state_id
 
 
 def test_the_chain_holds_no_numbers_of_the_sums(ledger):
     """Two ledgers that differ in sums alone have entries that differ only in digests."""
-    ledger.add(given("a", X))
+    put(ledger, given("a", X))
     content = ledger.entries[-1].content
     assert content.keys() == {
         *("format", "number", "kind", "previous", "time", "state"),
         *("site", "block", "version", "purpose", "rows", "columns", "before", "commitment"),
+        *("configuration", "follows", "signed"),
     }
     assert given("a", X).commitment != given("a", X).commitment  # salted: equal sums cannot be told
 
 
 def test_a_receipt_is_signed_by_the_ledgers_key(ledger):
-    receipt = ledger.add(given())
+    receipt = put(ledger, given())
     receipt.require_genuine()
     assert is_signed(ledger.public_key, receipt.entry.hash, receipt.entry.signature)
     assert receipt.content["commitment"] == ledger.roster.standings["a", "block-a"].commitment
@@ -88,7 +89,7 @@ def test_a_receipt_is_signed_by_the_ledgers_key(ledger):
 
 def test_the_same_contribution_again_gets_its_receipt_again(ledger):
     made = given()
-    assert ledger.add(made) == ledger.add(made)
+    assert put(ledger, made) == put(ledger, made)
     assert len(ledger.entries) == 2
 
 
@@ -178,11 +179,11 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_contributions_are_refused_and_change_nothing(case, ledger, tmp_path):
-    ledger.add(given("a", X[:40], version=3))
+    put(ledger, given("a", X[:40], version=3))
     make, kind, words = BAD[case]
     before = (ledger.state_id, [entry.hash for entry in ledger.entries], (tmp_path / "ledger.db").read_bytes())
     with pytest.raises(kind, match=words):
-        ledger.add(make())
+        put(ledger, make())
     after = (ledger.state_id, [entry.hash for entry in ledger.entries], (tmp_path / "ledger.db").read_bytes())
     assert after == before
 
@@ -196,7 +197,7 @@ def test_cut_and_foreign_bytes_are_no_contribution(cut):
 
 
 def test_a_site_that_is_not_there_cannot_leave(ledger):
-    ledger.add(given())
+    put(ledger, given())
     for place in (("b", None), ("a", "elsewhere")):
         before = ledger.state_id
         with pytest.raises(ProtocolError, match="no contribution"):
@@ -206,18 +207,18 @@ def test_a_site_that_is_not_there_cannot_leave(ledger):
 
 def test_a_site_that_left_comes_back_with_a_later_version_only(ledger):
     made = given()
-    ledger.add(made)
+    put(ledger, made)
     ledger.leave("a")
     with pytest.raises(ProtocolError, match="not new"):
-        ledger.add(made)
-    ledger.add(given(version=2))
+        put(ledger, made)
+    put(ledger, given(version=2))
     assert [standing.version for standing in ledger.roster.active()] == [2]
 
 
 def test_a_ledger_is_not_made_over_another_file(tmp_path):
     (tmp_path / "thesis.txt").write_text("words")
     with pytest.raises(FileError, match="already"):
-        Ledger.create(tmp_path / "thesis.txt", CONFIGURATION)
+        Ledger.create(tmp_path / "thesis.txt", CONFIGURATION, TRIAL)
     with pytest.raises(FileError, match="no ledger"):
         Ledger.open(tmp_path / "absent.db")
     assert (tmp_path / "thesis.txt").read_text() == "words"
@@ -258,8 +259,8 @@ def test_in_float64_the_digest_tells_how_rows_were_ordered(tmp_path):
     states = []
     for number, rows in enumerate((X, X[::-1])):
         configuration = configured(FEDERATION, "float")
-        with Ledger.create(tmp_path / f"{number}.db", configuration, secret=SECRET) as ledger:
-            ledger.add(contribution(configuration, FEDERATION, "a", rows))
+        with Ledger.create(tmp_path / f"{number}.db", configuration, TRIAL, secret=SECRET) as ledger:
+            put(ledger, contribution(configuration, FEDERATION, "a", rows))
             states.append(ledger.state_id)
     assert states[0] != states[1]
 

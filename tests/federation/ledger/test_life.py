@@ -17,14 +17,18 @@ from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
+from fedrcd.federation.site.edition_comparison import as_list
+from fedrcd.federation.site.row_marks import BUCKETS
 from tests.federation.living import (
     SECRET,
     TODAY,
+    TRIAL,
     configured,
     contribution,
     federation_of,
     frame_of,
     lenient,
+    move_to,
     rows_of,
     sample,
 )
@@ -47,13 +51,12 @@ class Life(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.day = TODAY
         self.tables = {site: set(range(20)) for site in SITES}
-        self.struck = {site: set() for site in SITES}
         self.sent = {}  # what the coordinator has: rows by site
         self.ever = {site: [] for site in SITES}  # all it ever had
         self.withdrawn = set()
         self.forced = set()  # sites that once did not wait
         self.stack = ExitStack()
-        Ledger.create(self.folder / "ledger.db", CONFIGURATION, secret=SECRET).__exit__()
+        Ledger.create(self.folder / "ledger.db", CONFIGURATION, TRIAL, secret=SECRET).__exit__()
         self.reopen()
 
     def reopen(self):
@@ -66,6 +69,11 @@ class Life(RuleBasedStateMachine):
             )
             for site in SITES
         }
+        self.dawn()
+
+    def dawn(self):
+        for member in self.members.values():
+            move_to(member, self.day)
 
     def table(self, site):
         chosen = sorted(self.tables[site])
@@ -76,15 +84,25 @@ class Life(RuleBasedStateMachine):
         """Follow a delivery, and hold it against what the policy promises."""
         if delivery.receipt is None:
             return
-        store = self.members[site].store
-        marks = {store.marker.of_id(f"block-{site}", f"r{k}"): k for k in range(120)}
-        out = {marks[mark] for mark in store.struck(f"block-{site}")}
-        rows = self.tables[site] - out
+        rows = self.rows_of_edition(site)
         assert delivery.receipt.content["rows"] == len(rows)
-        self.struck[site] = out
+        assert not rows & self.out(site)
         self.sent[site] = rows
         self.withdrawn.discard(site)
         self.ever[site].append(frozenset(rows))
+
+    def out(self, site):
+        """Rows that are erased, or left out for good to hide others."""
+        store = self.members[site].store
+        return {k for k in range(120) if store.marker.of_id(f"r{k}") in store.struck.persons()}
+
+    def rows_of_edition(self, site):
+        """The rows that the site last contributed, as its store knows them."""
+        store = self.members[site].store
+        number = store.sent.latest(f"block-{site}").edition
+        [edition] = [one for one in store.editions.editions() if one.number == number]
+        persons = {mark for bucket in range(BUCKETS) for mark in as_list(store.kept.marks(edition.number, bucket)[0])}
+        return {k for k in range(120) if store.marker.of_id(f"r{k}") in persons}
 
     @rule(site=sites, row=numbers)
     def grow(self, site, row):
@@ -95,18 +113,18 @@ class Life(RuleBasedStateMachine):
         left = site in self.withdrawn
         if left and not rejoin:
             with pytest.raises(ConfigError):
-                send(self.members[site], self.table(site), self.ledger, day=self.day)
+                send(self.members[site], self.table(site), self.ledger)
             return
         try:
-            (delivery,) = send(self.members[site], self.table(site), self.ledger, day=self.day, rejoin=rejoin)
+            (delivery,) = send(self.members[site], self.table(site), self.ledger, rejoin=rejoin)
         except DataError:  # too few rows, or too few to hide the erased ones among
             return
         before = list(self.ever[site])
         self.took_in(site, delivery)
         if delivery.receipt is not None:
             for known in before:  # nothing may come near anything known, but for what was forced
-                distance = len(known ^ self.ever[site][-1])
-                assert distance == 0 or distance >= BATCH or site in self.forced
+                more, less = self.ever[site][-1] - known, known - self.ever[site][-1]
+                assert not (more or less) or max(len(more), len(less)) >= BATCH or site in self.forced
         elif site not in self.sent and not delivery.outcome.is_waiting:
             raise AssertionError("a site that is not in was not taken in, and nothing waits")
 
@@ -114,30 +132,34 @@ class Life(RuleBasedStateMachine):
     def erase(self, site, rows, now):
         ids = [f"r{k}" for k in rows]
         member = self.members[site]
-        known = rows <= self.tables[site] and not rows & self.struck[site]
-        enough = len(self.tables[site] - self.struck[site] - rows) >= FEWEST
+        done = self.out(site) - {
+            k for k in range(120) if member.store.marker.of_id(f"r{k}") in member.store.struck.pending()
+        }
+        known = rows <= self.tables[site] and not rows & done
+        enough = len(self.tables[site] - rows) >= FEWEST
         if site in self.withdrawn:
             return
         if not known or not enough:
-            before = (self.ledger.state_id, member.store.struck(f"block-{site}"))
+            before = (self.ledger.state_id, self.out(site))
             with pytest.raises(DataError):
-                erase(member, self.table(site), self.ledger, ids=ids, day=self.day, now=now)
-            assert (self.ledger.state_id, member.store.struck(f"block-{site}")) == before
+                erase(member, self.table(site), self.ledger, ids=ids, now=now)
+            assert (self.ledger.state_id, self.out(site)) == before
             return
         if now:
             self.forced.add(site)
-        self.struck[site] |= rows
         try:
-            _, (delivery,) = erase(member, self.table(site), self.ledger, ids=ids, day=self.day, now=now)
-        except DataError:  # waited so long that rows must be hidden among others, and there are too few
+            _, (delivery,) = erase(member, self.table(site), self.ledger, ids=ids, now=now)
+        except DataError:  # too few rows are left, or too few to hide the erased ones among
+            assert rows <= self.out(site)
             return
+        assert rows <= self.out(site)
         self.took_in(site, delivery)
 
     @precondition(lambda self: self.sent)
     @rule(data=st.data())
     def leave(self, data):
         site = data.draw(st.sampled_from(sorted(self.sent)))
-        withdraw(self.members[site], [f"block-{site}"], self.ledger, day=self.day)
+        withdraw(self.members[site], [f"block-{site}"], self.ledger)
         self.withdrawn.add(site)
         del self.sent[site]
 
@@ -150,6 +172,7 @@ class Life(RuleBasedStateMachine):
     @rule(days=st.integers(1, 40))
     def wait(self, days):
         self.day += timedelta(days=days)
+        self.dawn()
 
     @rule()
     def restart(self):

@@ -11,7 +11,7 @@ from fedrcd.federation.ledger.export import exported, read_export
 from fedrcd.federation.ledger.ledger import FILE_KIND, Ledger
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.verify import verify_entries, verify_ledger
-from tests.federation.living import configured, contribution, federation_of, sample
+from tests.federation.living import TRIAL, configured, contribution, federation_of, put, sample
 
 FEDERATION = federation_of(2)
 CONFIGURATION = configured(FEDERATION, families=("pairs/4",))
@@ -21,11 +21,11 @@ CONFIGURATION = configured(FEDERATION, families=("pairs/4",))
 def written(tmp_path_factory):
     """A ledger with every kind of entry, and the receipts it gave."""
     path = tmp_path_factory.mktemp("ledger") / "ledger.db"
-    with Ledger.create(path, CONFIGURATION) as ledger:
-        receipts = [ledger.add(contribution(CONFIGURATION, FEDERATION, site, sample(2, 50, 1))) for site in "ab"]
+    with Ledger.create(path, CONFIGURATION, TRIAL) as ledger:
+        receipts = [put(ledger, contribution(CONFIGURATION, FEDERATION, site, sample(2, 50, 1))) for site in "ab"]
         receipts.append(ledger.record_result("fedrcd-ni", {"weights": "none"}, "text"))
         erased = contribution(CONFIGURATION, FEDERATION, "a", sample(2, 49, 1), version=2, purpose="erase")
-        receipts.append(ledger.add(erased))
+        receipts.append(put(ledger, erased))
         receipts += ledger.leave("b")
     return path, receipts
 
@@ -156,8 +156,8 @@ def test_a_chain_cut_at_its_end_is_seen_by_the_receipts(copied):
 
 def test_a_chain_that_was_rewritten_and_signed_anew_is_seen_by_the_receipts(written, tmp_path):
     _, receipts = written
-    with Ledger.create(tmp_path / "other.db", CONFIGURATION) as other:
-        other.add(contribution(CONFIGURATION, FEDERATION, "a", sample(2, 50, 1)))
+    with Ledger.create(tmp_path / "other.db", CONFIGURATION, TRIAL) as other:
+        put(other, contribution(CONFIGURATION, FEDERATION, "a", sample(2, 50, 1)))
     assert verify_ledger(tmp_path / "other.db") == []
     named = [finding.record for finding in verify_ledger(tmp_path / "other.db", receipts)]
     assert named == [f"entry {receipt.entry.number}" for receipt in receipts]

@@ -11,18 +11,20 @@ import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.coordinator.gather import Courier, Progress, SiteLost
+from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
-from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
+from fedrcd.federation.coordinator.run_folder import REFRESHED, RunPlan, Status, write_json
 from fedrcd.federation.coordinator.saved_finding import write_finding
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
+from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout, federation_digest
 from fedrcd.federation.method_choice import LESS_MAY_DO, choose_method
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.registry import find
-from fedrcd.protocol.questions import SiteMomentsQuestion
+from fedrcd.protocol.moment_questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import Setting
 from fedrcd.runs.finding import Finding
@@ -66,6 +68,24 @@ class Conductor:
             answers.delete()
             Status(state="finished", round=found.rounds, warnings=found.warnings).write(self.plan.folder)
             return found
+
+    def refresh(self, courier: Courier, present: Sequence[str]) -> Refreshed:
+        """Bring the ledger of the plan up to date with the sites that are present."""
+        plan = self.plan
+        with Ledger.open(plan.ledger, key=plan.ledger_key or None, surroundings=self.surroundings) as ledger:
+            refreshed = Refresher(
+                federation=self.federation,
+                ledger=ledger,
+                courier=courier,
+                cohort=self._cohort(present),
+                retry_policy=plan.retry_policy,
+                progress=self._progress,
+                warn=self.warn,
+                surroundings=self.surroundings,
+            ).run()
+        write_json(Path(plan.folder) / REFRESHED, refreshed.as_dict())
+        Status(state="finished", round=2, warnings=tuple(self.warnings)).write(plan.folder)
+        return refreshed
 
     def warn(self, text: str) -> None:
         """Say something that the operator must see, now and with the result."""
@@ -178,7 +198,7 @@ class Conductor:
             warnings=tuple(self.warnings),
         ).write(self.plan.folder)
 
-    def _progress(self, progress: Progress) -> None:
+    def _progress(self, progress: RoundProgress) -> None:
         """Write how far the run is, but not a thousand times in a round of a thousand sites."""
         now = self.surroundings.monotonic()
         if progress.answered and progress.waiting and now - self._written < TELL:

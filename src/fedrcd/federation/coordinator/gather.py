@@ -7,17 +7,14 @@ so, starts anew without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
 from fedrcd.federation.messages.refusals import TEMPORARY, WORDS, Refusal
-from fedrcd.federation.messages.requests import Reply, Request, pack_request
 from fedrcd.federation.surroundings import REAL, Surroundings
-from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import Packet
 
 
@@ -68,7 +65,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RoundProgress:
     """How far a round is: its number, how many sites answered, and who has not."""
 
     round: int
@@ -76,76 +73,83 @@ class Progress:
     waiting: tuple[str, ...]
 
 
-Judge = Callable[[str, Packet], Reply]
-"""The reply of a site in a packet, if it is usable; raises `SiteLost` if it is not."""
+class SiteAnswer(Protocol):
+    """What a site sends back: why it refuses, or None."""
+
+    @property
+    def refusal(self) -> Refusal | str | None:
+        """The code of its refusal."""
+        ...
+
+
+A = TypeVar("A", bound=SiteAnswer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gather:
-    """Gets a reply of every site of a cohort to one question: a recorded one, or a fresh one."""
+class Gather(Generic[A]):
+    """Gets an answer of every site of a cohort, asking again after faults.
+
+    `pack` makes the packet for a site, `judge` the answer of a packet, or raises `SiteLost` if it is none that can be
+    used; `accepted` is told of every answer.
+    """
 
     courier: Courier
-    run: str
-    federation: str
-    """Digest of the federation file."""
     cohort: tuple[str, ...]
-    answers: RecordedAnswers
+    pack: Callable[[str], Packet]
+    judge: Callable[[str, Packet], A]
+    accepted: Callable[[str, A], None] | None = None
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
-    progress: Callable[[Progress], None] | None = None
+    progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
 
-    def replies(self, question: Question[Any], digest: str, number: int, judge: Judge) -> dict[str, Reply]:
-        """An accepted reply of every site; `number` is that of the round, `judge` accepts what sites send."""
-        recorded = {site: self.answers.find(self.run, digest, site) for site in self.cohort}
-        replies = {site: reply for site, reply in recorded.items() if reply is not None}
+    def answers(self, number: int, known: Mapping[str, A] | None = None) -> dict[str, A]:
+        """An accepted answer of every site; `number` is that of the round, `known` are those that are there already."""
+        answers = dict(known or {})
         until = self.surroundings.monotonic() + self.retry_policy.approval
         chances = {site: _Chances(until) for site in self.cohort}
-        while missing := [site for site in self.cohort if site not in replies]:
-            self._report(number, replies)
+        while missing := [site for site in self.cohort if site not in answers]:
+            self._report(number, answers)
             lost: ProtocolError | None = None
-            for site, sent in self._ask(question, number, missing):
+            packets = {site: self.pack(site) for site in missing}
+            for site, sent in self.courier.deliver(packets, self.retry_policy.deadline):
                 try:
-                    reply = sent if isinstance(sent, Fault) else judge(site, sent)
-                    if isinstance(reply, Reply) and reply.refusal is None:
-                        self.answers.record(reply)
-                        replies[site] = reply
-                        self._report(number, replies)
+                    answer = sent if isinstance(sent, Fault) else self.judge(site, sent)
+                    if isinstance(answer, Fault) or answer.refusal is not None:
+                        self._give_up_or_retry(site, answer, chances[site])
                     else:
-                        self._give_up_or_retry(site, reply, chances[site])
+                        if self.accepted:
+                            self.accepted(site, answer)
+                        answers[site] = answer
+                        self._report(number, answers)
                 except ProtocolError as problem:
                     lost = lost or problem  # raised once the others' answers are recorded
             if lost:
                 raise lost
-            if len(replies) < len(self.cohort):
+            if len(answers) < len(self.cohort):
                 self.surroundings.sleep(self.retry_policy.pause)
-        return replies
+        return answers
 
-    def _ask(self, question: Question[Any], number: int, sites: Sequence[str]) -> Iterator[tuple[str, Packet | Fault]]:
-        requests = {site: Request(self.run, number, self.federation, site, self.cohort, question) for site in sites}
-        return self.courier.deliver(
-            {site: pack_request(request) for site, request in requests.items()}, self.retry_policy.deadline
-        )
-
-    def _give_up_or_retry(self, site: str, reply: Reply | Fault, chances: _Chances) -> None:
+    def _give_up_or_retry(self, site: str, answer: A | Fault, chances: _Chances) -> None:
         """Raise if another try is no use, or there were enough."""
-        if isinstance(reply, Reply):
-            assert reply.refusal is not None
-            why, again = f"refused: {WORDS[reply.refusal]}", reply.refusal in TEMPORARY
-            if reply.refusal is Refusal.WAITING and self.surroundings.monotonic() < chances.approval_until:
-                return
+        refusal = None
+        if isinstance(answer, Fault):
+            why, again = answer.value, True
         else:
-            why, again = reply.value, True
+            refusal = Refusal(str(answer.refusal))
+            why, again = f"refused: {WORDS[refusal]}", refusal in TEMPORARY
+            if refusal is Refusal.WAITING and self.surroundings.monotonic() < chances.approval_until:
+                return
         chances.faults += 1
         if not again or chances.faults > self.retry_policy.retries:
-            raise SiteLost(site, why, reply.refusal if isinstance(reply, Reply) and not again else None)
+            raise SiteLost(site, why, refusal if not again else None)
         if self.warn:
             self.warn(f"site {site!r} {why}; asking again ({chances.faults} of {self.retry_policy.retries})")
 
-    def _report(self, number: int, replies: Mapping[str, Reply]) -> None:
+    def _report(self, number: int, answers: Mapping[str, A]) -> None:
         if self.progress:
-            missing = tuple(site for site in self.cohort if site not in replies)
-            self.progress(Progress(number, len(replies), missing))
+            missing = tuple(site for site in self.cohort if site not in answers)
+            self.progress(RoundProgress(number, len(answers), missing))
 
 
 @dataclass(slots=True)

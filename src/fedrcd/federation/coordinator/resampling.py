@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fedrcd.confidence.bootstrap import BootstrapPlan, bytes_of_groups, groups_for, one_round
+from fedrcd.confidence.replicates import BootstrapPlan, bytes_of_groups, groups_for, one_round
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator.conduct import run_setting

@@ -27,6 +27,9 @@ AT_SITES = ("variables", "drop", "trim", "within", "missing", "missing_codes", "
 
 PLAN, STATUS = "run.json", "status.json"
 
+REFRESHED = "refresh.json"
+"""What came of a refresh of a ledger, in the folder of the run."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
@@ -59,6 +62,8 @@ class RunPlan:
         Find the order of standardised variables too, if that needs no further question.
     trust_coordinator : bool
         Whether the sites were started with --trust-coordinator: then "auto" may take a method of several rounds.
+    ledger, ledger_key : str
+        Instead of running a method, bring this ledger up to date; its file, and that of its signing key.
     """
 
     run: str
@@ -73,6 +78,8 @@ class RunPlan:
     check: bool = False
     check_scale: bool = False
     trust_coordinator: bool = False
+    ledger: str = ""
+    ledger_key: str = ""
 
     def __post_init__(self) -> None:
         if not (self.wait >= 0 and self.retry_policy.deadline > 0 and self.retry_policy.retries >= 0):

@@ -11,8 +11,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from fedrcd.confidence.bootstrap import Replicates, Resampled
 from fedrcd.confidence.checks import Check
+from fedrcd.confidence.replicates import Replicates, Resampled
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.coordinator.run_folder import read_json, write_json
 from fedrcd.methods.settings import Settings

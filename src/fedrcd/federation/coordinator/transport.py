@@ -9,12 +9,13 @@ from typing import Any
 
 from fedrcd.federation.coordinator.accept import Accept, Asked, accept_reply
 from fedrcd.federation.coordinator.combine import Combine, add_in_order, contributions
-from fedrcd.federation.coordinator.gather import Courier, Gather, Progress, RetryPolicy
+from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress
 from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
-from fedrcd.federation.messages.requests import question_digest
+from fedrcd.federation.messages.requests import Reply, Request, pack_request, question_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.transport import Setting, Traffic
+from fedrcd.protocol.wire import Packet
 
 Recorder = Callable[[str, str, Question[Any], Any], None]
 """Is told of every answer that was accepted: site, block, question, sums."""
@@ -35,7 +36,7 @@ class MachineTransport:
     accept: Accept = accept_reply
     combine: Combine = add_in_order
     recorder: Recorder | None = None
-    progress: Callable[[Progress], None] | None = None
+    progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
     traffic: Traffic = field(default_factory=Traffic)
@@ -58,7 +59,7 @@ class MachineTransport:
             blocks=self.blocks,
             version=partial(self.answers.version, self.run),
         )
-        replies = self._gather.replies(question, asked.digest, self.traffic.rounds, partial(self.accept, asked))
+        replies = self._replies(asked)
         self.seconds.append(self.surroundings.monotonic() - began)
         parts = list(contributions(replies[site] for site in self.cohort))
         for site, label, sums in parts:
@@ -69,16 +70,23 @@ class MachineTransport:
         self.traffic.note_clipped(total)
         return total
 
-    @property
-    def _gather(self) -> Gather:
-        return Gather(
+    def _replies(self, asked: Asked) -> dict[str, Reply]:
+        """An accepted reply of every site: a recorded one, or a fresh one."""
+        number = self.traffic.rounds
+
+        def request(site: str) -> Packet:
+            return pack_request(Request(self.run, number, self.federation, site, self.cohort, asked.question))
+
+        gather: Gather[Reply] = Gather(
             courier=self.courier,
-            run=self.run,
-            federation=self.federation,
             cohort=self.cohort,
-            answers=self.answers,
+            pack=request,
+            judge=partial(self.accept, asked),
+            accepted=lambda _, reply: self.answers.record(reply),
             retry_policy=self.retry_policy,
             progress=self.progress,
             warn=self.warn,
             surroundings=self.surroundings,
         )
+        recorded = {site: self.answers.find(self.run, asked.digest, site) for site in self.cohort}
+        return gather.answers(number, {site: reply for site, reply in recorded.items() if reply is not None})

@@ -14,7 +14,7 @@ from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError
-from fedrcd.federation.coordinator.run_folder import PLAN, RunPlan, Status, read_json, write_json
+from fedrcd.federation.coordinator.run_folder import PLAN, REFRESHED, RunPlan, Status, read_json, write_json
 from fedrcd.federation.coordinator.saved_finding import FINDING, read_finding
 from fedrcd.federation.flower.processes import (
     CONNECTION,
@@ -197,6 +197,24 @@ def conduct(
     surroundings: Surroundings = REAL,
 ) -> Finding:
     """Have Flower conduct a run, and watch it to its end."""
+    _have_conducted(coordinator, plan, progress, surroundings)
+    return read_finding(plan.folder)
+
+
+def refresh(
+    coordinator: Coordinator,
+    plan: RunPlan,
+    progress: Callable[[Status], None],
+    surroundings: Surroundings = REAL,
+) -> dict[str, Any]:
+    """Have Flower bring a ledger up to date, and tell what came of it."""
+    _have_conducted(coordinator, plan, progress, surroundings)
+    return read_json(Path(plan.folder) / REFRESHED)
+
+
+def _have_conducted(
+    coordinator: Coordinator, plan: RunPlan, progress: Callable[[Status], None], surroundings: Surroundings
+) -> None:
     if not coordinator.is_running:
         raise ProtocolError("the coordinator is not running; start it with `fedrcd coordinator start`")
     folder = Path(plan.folder)
@@ -214,7 +232,6 @@ def conduct(
     except KeyboardInterrupt:
         coordinator.flwr("stop", number, CONNECTION)
         raise
-    return read_finding(folder)
 
 
 def run_command(coordinator: Coordinator, plan: RunPlan) -> Command:

@@ -1,4 +1,4 @@
-"""Flower's SuperNode, which ends at once when the coordinator does not know it.
+"""Flower's SuperNode, which ends at once when the coordinator does not know it, and is not asleep when it is asked.
 
 A SuperNode that is refused sends itself SIGINT, once from each of its threads that was refused. The second one
 interrupts the end that the first began, before anything sees to it that the process does end: it then hangs, without a
@@ -10,7 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
+from types import SimpleNamespace
 from typing import Any
+
+POLL = 0.5
+"""Seconds between two looks for a message; Flower's own 3 were half of a round."""
 
 
 def end_at_once() -> None:
@@ -27,16 +32,26 @@ def end_at_once() -> None:
     node.register_signal_handlers = register_and_replace
 
 
+def look_often() -> None:
+    """Make SuperNode look for messages more often than every three seconds."""
+    from flwr.supernode import start_client_internal
+
+    node: Any = start_client_internal
+    assert getattr(node, "time", None) is time, "this is not the pinned version of Flower"
+    node.time = SimpleNamespace(sleep=lambda seconds: time.sleep(min(seconds, POLL)))
+
+
 def _end(*_: object) -> None:
     os.write(2, b"the coordinator does not know this node\n")
     os._exit(1)
 
 
 def main() -> None:
-    """Run SuperNode with the handler in place."""
+    """Run SuperNode with both in place."""
     from flwr.supernode.cli import flower_supernode
 
     end_at_once()
+    look_often()
     sys.argv[0] = "flower-supernode"
     flower_supernode()
 

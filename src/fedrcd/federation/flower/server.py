@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from flwr.serverapp import Grid, ServerApp
 from fedrcd.data.federation import read_federation
 from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.coordinator.conduct import Conductor
+from fedrcd.federation.coordinator.refresh import Refreshed
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.coordinator.transport import Recorder
 from fedrcd.federation.flower.courier import GridCourier, find_nodes
@@ -24,19 +27,35 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Conduct one run."""
-    conduct(plan_of(context), grid)
+    """Conduct one run, or bring a ledger up to date."""
+    plan = plan_of(context)
+    (refresh if plan.ledger else conduct)(plan, grid)
 
 
 def conduct(plan: RunPlan, grid: Grid, recorder: Recorder | None = None, surroundings: Surroundings = REAL) -> Finding:
     """Conduct a run over a Grid; whatever goes wrong is in its status file too. `recorder` is told of every answer."""
+    with _conducting(plan, grid, recorder, surroundings) as (conductor, courier, present):
+        return conductor.run(courier, present)
+
+
+def refresh(plan: RunPlan, grid: Grid, surroundings: Surroundings = REAL) -> Refreshed:
+    """Bring the ledger of a plan up to date over a Grid."""
+    with _conducting(plan, grid, None, surroundings) as (conductor, courier, present):
+        return conductor.refresh(courier, present)
+
+
+@contextmanager
+def _conducting(
+    plan: RunPlan, grid: Grid, recorder: Recorder | None, surroundings: Surroundings
+) -> Iterator[tuple[Conductor, GridCourier, tuple[str, ...]]]:
+    """Who conducts, how sites are reached, and which are there; what goes wrong is written down and raised."""
     federation = read_federation(plan.federation)
     say = partial(print, file=sys.stderr)
     conductor = Conductor(plan, federation, recorder, say=say, surroundings=surroundings)
     Status(state="waiting").write(plan.folder)
     try:
         nodes = find_nodes(grid, federation, by_key=plan.by_key, seconds=plan.wait, surroundings=surroundings)
-        return conductor.run(GridCourier(grid, nodes, surroundings=surroundings), tuple(nodes))
+        yield conductor, GridCourier(grid, nodes, surroundings=surroundings), tuple(nodes)
     except FedrcdError as problem:
         conductor.fail(str(problem), problem.exit_code)
         raise

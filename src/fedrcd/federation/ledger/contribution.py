@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.ledger.digests import digest
+from fedrcd.federation.ledger.digests import canonical, digest
+from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.protocol.wire import KINDS, from_bytes, to_bytes
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.suggest import did_you_mean
@@ -20,7 +22,7 @@ from fedrcd.suggest import did_you_mean
 Purpose = Literal["rows", "values", "erase"]
 """Why a contribution was made: rows came (or it is the first), values of the same rows changed, rows were erased."""
 
-Statistic = ExactSums | PairSums | TensorSums
+Statistic = ExactSums | PairSums | TensorSums | GroupedSums
 
 SALT_BYTES = 32
 
@@ -79,24 +81,69 @@ class Contribution:
         return Layout(variables, (*holdings, Holding(self.site, self.block, self.columns, self.rows)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SignedContribution:
+    """A contribution with the version that it follows in the ledger, signed by its site; unsigned in a trial."""
+
+    contribution: Contribution
+    follows: int
+    signature: str
+
+    @classmethod
+    def by(cls, key: SiteKey | None, contribution: Contribution, follows: int) -> SignedContribution:
+        """A contribution signed with the key of its site, if there is one."""
+        statement = contribution_statement(labels_of(contribution), follows)
+        return cls(contribution, follows, "" if key is None else key.sign(CONTRIBUTION, statement))
+
+
 @dataclass(frozen=True, slots=True)
-class Withdrawal:
-    """Asks the coordinator to take out what a site has in for a block."""
+class SignedWithdrawal:
+    """Asks the coordinator to take out the latest version that a site has in for a block; signed like contributions."""
 
     site: str
     block: str
+    version: int
+    signature: str
+
+    @classmethod
+    def by(cls, key: SiteKey | None, site: str, block: str, version: int) -> SignedWithdrawal:
+        """A withdrawal signed with the key of a site, if there is one."""
+        statement = withdrawal_statement(site, block, version)
+        return cls(site, block, version, "" if key is None else key.sign(WITHDRAWAL, statement))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
     """What a site hands over in one file."""
 
-    items: tuple[Contribution | Withdrawal, ...]
+    items: tuple[SignedContribution | SignedWithdrawal, ...]
 
 
 KINDS["contribution/1"] = Contribution
-KINDS["withdrawal/1"] = Withdrawal
-KINDS["parcel/1"] = Parcel
+KINDS["signed-contribution/1"] = SignedContribution
+KINDS["signed-withdrawal/1"] = SignedWithdrawal
+KINDS["parcel/2"] = Parcel
+
+CONTRIBUTION, WITHDRAWAL = "contribution", "withdrawal"
+"""Kinds of what sites sign."""
+
+LABELS = ("site", "block", "version", "purpose", "configuration", "columns", "before", "rows", "commitment")
+"""What the entry of a contribution says of it, and its site signs: all but the numbers, which the commitment covers."""
+
+
+def labels_of(contribution: Contribution) -> dict[str, Any]:
+    """A contribution without its numbers."""
+    return {name: getattr(contribution, name) for name in LABELS}
+
+
+def contribution_statement(labels: Mapping[str, Any], follows: int) -> bytes:
+    """What a site signs of a contribution."""
+    return canonical({**{name: labels[name] for name in LABELS}, "follows": follows}).encode()
+
+
+def withdrawal_statement(site: str, block: str, version: int) -> bytes:
+    """What a site signs to withdraw."""
+    return canonical({"site": site, "block": block, "version": version}).encode()
 
 
 def read_contribution(data: bytes) -> Contribution:
@@ -119,10 +166,13 @@ def plan(
     return entry.columns, earlier
 
 
-def check_contribution(contribution: Contribution, configuration: Configuration, *, thorough: bool = True) -> None:
+def check_contribution(
+    contribution: Contribution, configuration: Configuration, groups: int = 0, *, thorough: bool = True
+) -> None:
     """Raise unless a contribution can be added: right configuration, right sums, and only what its site answers for.
 
-    A `thorough` look also asks whether any rows can have these sums, which a site need not ask of its own.
+    A ledger with `groups` holds the sums of so many groups of rows each. A `thorough` look also asks whether any rows
+    can have these sums, which a site need not ask of its own.
 
     Raises
     ------
@@ -142,13 +192,29 @@ def check_contribution(contribution: Contribution, configuration: Configuration,
         raise ProtocolError(f"{who} does not hold the sums {', '.join(configuration.families)}")
     for family, sums in contribution.sums.items():
         try:
-            _check_kind(sums, family, configuration)
-            sums.check(configuration.variables)
-            _check_owned(sums, family, contribution, configuration)
-            if thorough:
-                sums.check_possible()
+            for part in _parts(sums, contribution, groups):
+                _check_kind(part, family, configuration)
+                part.check(configuration.variables)
+                if thorough:
+                    part.check_possible()
+            _check_owned(total_of(sums), family, contribution, configuration)
         except StatisticError as problem:
             raise StatisticError(f"{who} cannot be used: {problem}") from None
+
+
+def _parts(sums: Any, contribution: Contribution, groups: int) -> tuple[Any, ...]:
+    """The sums, or those of every group."""
+    if not groups:
+        return (sums,)
+    origin = contribution.site, contribution.block
+    if sums.kind != GroupedSums.kind or set(sums.groups) != {origin} or len(sums.groups[origin]) != groups:
+        raise StatisticError(f"the ledger holds sums of {groups} groups of rows, and these are others")
+    return tuple(sums.groups[origin])
+
+
+def total_of(sums: Any) -> Any:
+    """The sums over all rows, of groups or not."""
+    return sums.total() if sums.kind == GroupedSums.kind else sums
 
 
 def _check_labels(contribution: Contribution, configuration: Configuration, who: str) -> None:
@@ -167,7 +233,7 @@ def _check_labels(contribution: Contribution, configuration: Configuration, who:
         raise ProtocolError(f"{who} names a site twice")
 
 
-def _check_kind(sums: Statistic, family: str, configuration: Configuration) -> None:
+def _check_kind(sums: Any, family: str, configuration: Configuration) -> None:
     """Raise unless these are the sums of a family, on the grid or in float64."""
     if sums.grid != configuration.grid:
         raise StatisticError("its sums are not on the ledger's grid")
@@ -175,7 +241,7 @@ def _check_kind(sums: Statistic, family: str, configuration: Configuration) -> N
         raise StatisticError(f"its {family} sums are of another kind or of other variables")
 
 
-def _check_owned(sums: Statistic, family: str, contribution: Contribution, configuration: Configuration) -> None:
+def _check_owned(sums: Any, family: str, contribution: Contribution, configuration: Configuration) -> None:
     """Raise if an entry that others answer for has rows here, or any has more rows than the block."""
     counts, owned = configuration.owned(family, sums.planes[0], contribution.layout(configuration.variables))
     if counts[~owned].any():

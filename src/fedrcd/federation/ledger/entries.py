@@ -20,8 +20,11 @@ FORMAT = "fedrcd-ledger/1"
 START = "0" * 64
 """What the first entry follows."""
 
-OPENED, JOINED, REPLACED, ERASED, LEFT, RESULT = "opened", "joined", "replaced", "erased", "left", "result"
-KINDS = (OPENED, JOINED, REPLACED, ERASED, LEFT, RESULT)
+OPENED, ADMITTED, JOINED, REPLACED, ERASED, LEFT, RESULT = (
+    *("opened", "admitted"),
+    *("joined", "replaced", "erased", "left", "result"),
+)
+KINDS = (OPENED, ADMITTED, JOINED, REPLACED, ERASED, LEFT, RESULT)
 CONTRIBUTIONS = (JOINED, REPLACED, ERASED)
 """Kinds of entry that a contribution comes with."""
 
@@ -72,8 +75,13 @@ def next_entry(last: Entry | None, kind: str, content: dict[str, Any], private: 
 
 def broken_links(entries: Iterable[Entry]) -> Iterator[Problem]:
     """Entries that are not what was written, by their hashes alone."""
-    previous, sound = START, True
-    for place, entry in enumerate(entries, 1):
+    return broken_from(entries, 1, START)
+
+
+def broken_from(entries: Iterable[Entry], first: int, before: str | None) -> Iterator[Problem]:
+    """The same from some entry on; `before` is the hash of the one before it, None if that is not known."""
+    previous, sound = before, before is not None
+    for place, entry in enumerate(entries, first):
         problem = _problem(entry, place) or (_misfit(entry, previous) if sound else "")
         if problem:
             yield Problem(f"entry {place}", problem)
@@ -96,7 +104,7 @@ def _problem(entry: Entry, place: int) -> str:
     return ""
 
 
-def _misfit(entry: Entry, previous: str) -> str:
+def _misfit(entry: Entry, previous: str | None) -> str:
     """What is wrong with an entry beside the sound one before it."""
     if entry.content["number"] != entry.number or entry.content["previous"] != previous:
         return "it does not follow the entry before it: one was changed, taken out or put in"

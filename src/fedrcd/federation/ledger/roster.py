@@ -11,9 +11,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.ledger.contribution import Contribution
-from fedrcd.federation.ledger.entries import CONTRIBUTIONS, LEFT, RESULT, Entry
+from fedrcd.federation.ledger.contribution import (
+    CONTRIBUTION,
+    WITHDRAWAL,
+    Contribution,
+    SignedContribution,
+    SignedWithdrawal,
+    contribution_statement,
+    labels_of,
+    withdrawal_statement,
+)
+from fedrcd.federation.ledger.entries import ADMITTED, CONTRIBUTIONS, LEFT, OPENED, RESULT, Entry
+from fedrcd.federation.messages.signatures import is_signed_by
 from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.suggest import did_you_mean
 
 Place = tuple[str, str]
 """A site and a block."""
@@ -58,6 +69,8 @@ class Roster:
     standings: dict[Place, Standing] = field(default_factory=dict)
     versions: dict[Place, int] = field(default_factory=dict)
     """The latest version ever sent, also of sites that left."""
+    admitted: dict[str, str] = field(default_factory=dict)
+    """The sites that may contribute, with the keys they sign with; an empty one in a trial."""
     waiting: dict[str, frozenset[str]] = field(default_factory=dict)
     """By block, the sites that have yet to replace theirs over the rows that another changed to."""
     results: list[RecordedResult] = field(default_factory=list)
@@ -74,7 +87,9 @@ class Roster:
     def follow(self, entry: Entry) -> None:
         """Take one more entry into account."""
         content = entry.content
-        if entry.kind in CONTRIBUTIONS:
+        if entry.kind in (OPENED, ADMITTED):
+            self.admitted |= content.get("admitted", {})
+        elif entry.kind in CONTRIBUTIONS:
             self.take(standing_of(entry), content["purpose"])
         elif entry.kind == LEFT:
             self.leave((content["site"], content["block"]))
@@ -137,14 +152,42 @@ class Roster:
             return None
         return Layout(variables, tuple(Holding(one.site, one.block, one.columns, one.rows) for one in active))
 
-    def require_acceptable(self, contribution: Contribution) -> None:
-        """Raise unless a contribution goes with those that are here: a later version, and nobody's rows twice."""
+    def require_signed(self, site: str, kind: str, statement: bytes, signature: str) -> None:
+        """Raise unless a site that was admitted signed a statement; one without a key signs nothing."""
+        if site not in self.admitted:
+            raise ProtocolError(
+                f"site {site!r} was not admitted to the ledger{did_you_mean(site, self.admitted)}; see "
+                "`fedrcd ledger admit`"
+            )
+        public = self.admitted[site]
+        if public and not is_signed_by(public, kind, statement, signature):
+            raise ProtocolError(f"this was not signed with the key of site {site!r}; it is not taken in")
+
+    def require_withdrawable(self, withdrawal: SignedWithdrawal) -> None:
+        """Raise unless a withdrawal is by its site, and about what is in now."""
+        site, block, version = withdrawal.site, withdrawal.block, withdrawal.version
+        statement = withdrawal_statement(site, block, version)
+        self.require_signed(site, WITHDRAWAL, statement, withdrawal.signature)
+        if self.versions.get((site, block), 0) != version:
+            raise ProtocolError(f"site {site!r} withdraws version {version} of block {block!r}, which is not in")
+
+    def require_acceptable(self, signed: SignedContribution) -> None:
+        """Raise unless a contribution is by its site, follows what is here, and counts nobody's rows twice."""
+        contribution: Contribution = signed.contribution
         place = contribution.site, contribution.block
+        statement = contribution_statement(labels_of(contribution), signed.follows)
+        self.require_signed(contribution.site, CONTRIBUTION, statement, signed.signature)
         latest = self.versions.get(place, 0)
         if contribution.version <= latest:
             raise ProtocolError(
                 f"version {contribution.version} of site {contribution.site!r} for block {contribution.block!r} is not "
                 f"new: version {latest} was here already"
+            )
+        if signed.follows != latest:
+            raise ProtocolError(
+                f"version {contribution.version} of site {contribution.site!r} for block {contribution.block!r} "
+                f"follows version {signed.follows}, and the last one here is {latest}: add what is missing, or let the "
+                f"site contribute with --after {latest}"
             )
         for other in self.of_block(contribution.block):
             if other.site == contribution.site or not set(other.columns) & set(contribution.columns):

@@ -8,9 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.ledger.contribution import check_contribution, read_contribution
+from fedrcd.federation.ledger.contribution import (
+    CONTRIBUTION,
+    WITHDRAWAL,
+    check_contribution,
+    contribution_statement,
+    read_contribution,
+    withdrawal_statement,
+)
 from fedrcd.federation.ledger.digests import digest
-from fedrcd.federation.ledger.entries import Entry, Problem, bad_signatures, broken_links
+from fedrcd.federation.ledger.entries import CONTRIBUTIONS, LEFT, Entry, Problem, bad_signatures, broken_links
 from fedrcd.federation.ledger.ledger import (
     SCHEMA,
     Ledger,
@@ -21,7 +28,7 @@ from fedrcd.federation.ledger.ledger import (
 )
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Roster, Standing
-from fedrcd.federation.ledger.signatures import public_key
+from fedrcd.federation.messages.signatures import is_signed_by
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes
 
@@ -42,6 +49,7 @@ def verify_ledger(
 def verify_entries(entries: Sequence[Entry], public: str, receipts: Sequence[Receipt] = ()) -> list[Problem]:
     """What is wrong with the entries alone, as an export holds them."""
     chain = [*broken_links(entries), *bad_signatures(entries, public)]
+    chain += [] if chain else unsigned_by_sites(entries)
     return _first_of_each([*chain, *_contradicted(entries, receipts)])
 
 
@@ -64,18 +72,40 @@ def _problems(database: Database) -> Iterator[Problem]:
     yield from wrong
     if wrong:
         return
+    yield from unsigned_by_sites(entries)
     roster = Roster.of(entries)
-    bad = list(_wrong_contributions(database, roster, from_bytes(settings["configuration"], Configuration)))
+    groups = int(entries[0].content.get("groups", 0))
+    configuration = from_bytes(settings["configuration"], Configuration)
+    bad = list(_wrong_contributions(database, roster, configuration, groups))
     yield from bad
     if not bad and Ledger(database).state_digest() != roster.state:
         yield Problem("state", "its digest is not that of the stored sums")
+
+
+def unsigned_by_sites(entries: Sequence[Entry]) -> Iterator[Problem]:
+    """Contributions, and withdrawals at a site's word, that the site did not sign with the key it was admitted by."""
+    roster = Roster()
+    for entry in entries:
+        content = entry.content
+        public = roster.admitted.get(content.get("site", ""), "")
+        roster.follow(entry)
+        if not public or (entry.kind == LEFT and not content["signed"]):
+            continue
+        if entry.kind in CONTRIBUTIONS:
+            kind, statement = CONTRIBUTION, contribution_statement(content, content["follows"])
+        elif entry.kind == LEFT:
+            kind = WITHDRAWAL
+            statement = withdrawal_statement(content["site"], content["block"], content["version"])
+        else:
+            continue
+        if not is_signed_by(public, kind, statement, content.get("signed", "")):
+            yield Problem(f"entry {entry.number}", f"site {content['site']!r} did not sign it")
 
 
 def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Problem]:
     """Keys and configuration against what the first entry says of them."""
     checks: dict[str, tuple[str, Callable[[bytes], str]]] = {
         "configuration": ("configuration", lambda value: from_bytes(value, Configuration).digest),
-        "private key": ("public_key", public_key),
         "secret": ("secret", lambda value: digest("secret", value)),
     }
     for name in sorted(settings.keys() | checks.keys()):
@@ -93,7 +123,9 @@ def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Prob
                 yield Problem(f"setting {name!r}", "it was changed since the ledger was opened")
 
 
-def _wrong_contributions(database: Database, roster: Roster, configuration: Configuration) -> Iterator[Problem]:
+def _wrong_contributions(
+    database: Database, roster: Roster, configuration: Configuration, groups: int
+) -> Iterator[Problem]:
     """Stored contributions against what the entries say of them."""
     stored = {(str(site), str(block)) for site, block in database.rows("SELECT site, block FROM contributions")}
     for place in sorted(stored | roster.standings.keys()):
@@ -103,17 +135,18 @@ def _wrong_contributions(database: Database, roster: Roster, configuration: Conf
         elif place not in stored:
             yield Problem(record, "it is missing")
         else:
-            problem = _wrong_payload(read_payload(database, place) or b"", roster.standings[place], configuration)
+            payload = read_payload(database, place) or b""
+            problem = _wrong_payload(payload, roster.standings[place], configuration, groups)
             if problem:
                 yield Problem(record, problem)
 
 
-def _wrong_payload(payload: bytes, standing: Standing, configuration: Configuration) -> str:
+def _wrong_payload(payload: bytes, standing: Standing, configuration: Configuration, groups: int) -> str:
     if digest("contribution", payload) != standing.commitment:
         return "its bytes are not those that were acknowledged"
     try:
         contribution = read_contribution(payload)
-        check_contribution(contribution, configuration)
+        check_contribution(contribution, configuration, groups)
     except FedrcdError as problem:
         return str(problem)
     said = (contribution.site, contribution.block, contribution.version, contribution.rows)

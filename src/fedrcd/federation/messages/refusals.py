@@ -33,7 +33,9 @@ class Refusal(StrEnum):
     SECRET = "secret"
     TRIM = "trim"
     TRUST = "trust"
+    EDITION = "edition"
     WITHDRAWN = "withdrawn"
+    LEDGER = "ledger"
     APPROVAL = "approval"
     WAITING = "waiting"
     DATA = "data"
@@ -67,7 +69,11 @@ WORDS = {
     "serve with the one of before, which `site log` there tells; only rows of a new block may have another",
     Refusal.TRUST: "it answers several rounds, and questions about moments that the coordinator chose, only where it "
     "was started with --trust-coordinator; take a method of one round, in a declared frame",
+    Refusal.EDITION: "rows of it are gone or changed, too few to hide each other: it answers again when enough have "
+    "changed, or from the date that `fedrcd site editions` there tells",
     Refusal.WITHDRAWN: "it has taken this block of rows out; see `fedrcd contribute --rejoin`",
+    Refusal.LEDGER: "the ledger is not the one it has seen before, or others were shown another: it was rolled back, "
+    "rewritten or forked",
     Refusal.APPROVAL: "a person there refused to release the answer",
     Refusal.WAITING: "a person there has to approve the answer first",
     Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",

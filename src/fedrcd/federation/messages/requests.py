@@ -88,7 +88,8 @@ def federation_digest(federation: Federation) -> str:
     """Digest of everything that a federation file says."""
     frame = [(name, one.centre.hex(), one.scale.hex(), one.unit) for name, one in sorted(federation.frame.items())]
     said = (federation.variables, federation.sites, federation.blocks, frame, federation.id_column)
-    return hashlib.sha256(repr((*said, federation.block_column)).encode()).hexdigest()
+    more = (federation.unit, federation.trial) if (federation.unit, federation.trial) != ("row", False) else ()
+    return hashlib.sha256(repr((*said, federation.block_column, *more)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,12 +11,17 @@ import numpy as np
 from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
+from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.cells import few_levels, small_cells
+from fedrcd.federation.site.cell_counts import few_levels, small_cells
+from fedrcd.federation.site.chosen_rows import Chosen
 from fedrcd.federation.site.disclosure import spent_numbers
-from fedrcd.federation.site.log import ANSWERED, LogEntry
+from fedrcd.federation.site.editions import Inquiry
+from fedrcd.federation.site.exposure import exposures
+from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.release import Door
-from fedrcd.federation.site.trimming import gross_errors, tagged_limit, trim_tag
+from fedrcd.federation.site.trimming import gross_errors
+from fedrcd.protocol.questions import PAIR_DEPTH
 
 FAR = 5.0
 """Scales of the declared frame from which a mean looks like another unit; standard deviations by this factor."""
@@ -39,22 +44,48 @@ class Remark:
 def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
     """All remarks on the rows that a site's door would sum; raises as the door does where there are none."""
     federation, history = door.federation, door.store.entries()
+    door = replace(door, dry_run=[])
     entry = federation.site(door.site)
     columns = f"{len(entry.columns)} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
     remarks = [Remark("fine", f"{columns} as the federation says")]
     for table in tables:
         before, block = count_rows(door.unstruck(table).select(is_complete)), door.present(table)
-        if door.store.is_withdrawn(table.block):
+        if door.store.sent.is_withdrawn(table.block):
             remarks.append(Remark("refusal", f"block {table.block!r} was taken out; `fedrcd contribute --rejoin`"))
         remarks += _on_trim(block, before, door.trim)
-        tag = trim_tag(block.columns, federation, door.trim)
-        remarks += _on_earlier_trims(block, tag, history)
+        remarks += _on_declared_rows(door.unstruck(table), federation)
         remarks += _on_rows(block, door.rules)
         remarks += _on_levels(block, door.rules)
         remarks += _on_units(block, federation)
         remarks += _on_gross_errors(block)
-        remarks += _on_budget(block, door.rules, history)
-    return remarks
+    return [*remarks, *_on_editions(door, tables, history)]
+
+
+def _on_declared_rows(table: Table, federation: Federation) -> Iterator[Remark]:
+    rows, declared = count_rows(table), next(one.rows for one in federation.blocks if one.label == table.block)
+    if rows != declared:
+        yield Remark("fine", f"block {table.block!r}: {rows:,} rows; the federation file says about {declared:,}")
+
+
+def _on_editions(door: Door, tables: Sequence[Table], history: Sequence[LogEntry]) -> Iterator[Remark]:
+    """What the present rows are, beside the editions that sums left about."""
+    try:
+        with door.chosen(Inquiry(depth=PAIR_DEPTH), tables) as choice:
+            for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True):
+                block = one.rows
+                yield Remark("fine", f"block {block.block!r}: {_edition_in_words(one)}")
+                spent = spent_numbers(history, exposure.vectors, label)
+                yield from _on_budget(block, door.rules, spent)
+            if choice.waiting is not None:
+                yield Remark("warning", f"held back: {choice.waiting}")
+    except Refused as refused:
+        yield Remark("refusal", str(refused))
+
+
+def _edition_in_words(one: Chosen) -> str:
+    if one.edition is None:
+        return "its rows would be a new edition"
+    return f"edition {one.edition.number}, {one.edition.rows:,} rows"
 
 
 def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Remark]:
@@ -62,18 +93,6 @@ def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Remark]:
         lost = rows - count_rows(block)
         text = f"block {block.block!r}: --trim {trim:g} leaves out {lost:,} of {rows:,} complete rows"
         yield Remark("warning" if lost else "fine", text)
-
-
-def _on_earlier_trims(block: Table, tag: str, history: Sequence[LogEntry]) -> Iterator[Remark]:
-    used = {entry.trim for entry in history if entry.outcome == ANSWERED and entry.block == block.block}
-    for other in sorted(used - {tag}):
-        limit = tagged_limit(other)
-        how = f"{limit} in another frame" if limit == tagged_limit(tag) else limit
-        yield Remark(
-            "refusal",
-            f"block {block.block!r}: its rows were summed with {how} before; keep to that: only rows of a new block "
-            "may be trimmed otherwise",
-        )
 
 
 def _on_rows(block: Table, rules: Rules) -> Iterator[Remark]:
@@ -148,8 +167,8 @@ def _on_gross_errors(block: Table) -> Iterator[Remark]:
         )
 
 
-def _on_budget(block: Table, rules: Rules, history: Sequence[LogEntry]) -> Iterator[Remark]:
-    spent, allowed = spent_numbers(history, block.block), rules.budget(count_rows(block), len(block.columns))
+def _on_budget(block: Table, rules: Rules, spent: int) -> Iterator[Remark]:
+    allowed = rules.budget(count_rows(block), len(block.columns))
     yield Remark(
         "fine" if spent < allowed else "refusal",
         f"block {block.block!r}: {spent:,} of {allowed:,} numbers released that may ever be",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fedrcd.data.rows import count_rows
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.contribution import SALT_BYTES, Contribution, Purpose, check_contribution, plan
-from fedrcd.federation.site.release import Door, Occasion, Released
+from fedrcd.federation.site.edition_tables import Edition
+from fedrcd.federation.site.editions import EditionChoice
+from fedrcd.federation.site.release import LEDGER, Door, Occasion, Released
+from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.questions import Question
 
 
 def contribute(
@@ -19,9 +22,10 @@ def contribute(
     configuration: Configuration,
     table: Table,
     *,
+    groups: int = 0,
     version: int,
-    purpose: Purpose,
-    record: Callable[[Contribution], None] | None = None,
+    purpose: Callable[[EditionChoice], Purpose],
+    record: Callable[[Contribution, Edition], None] | None = None,
 ) -> Contribution:
     """The contribution of a site's rows of one block, if every rule allows it to leave.
 
@@ -33,43 +37,69 @@ def contribute(
         Of the ledger it is for.
     table : Table
         The rows of one block. Those with gaps are left out of all sums.
-    version, purpose
+    groups : int
+        Of how many groups of rows the ledger holds sums; 0 for none.
+    version : int
         As in `Contribution`.
+    purpose : callable
+        Why it is made, by the rows that are chosen.
     record : callable
-        Stores the contribution together with the log of what left.
+        Stores the contribution, and the edition it is about, together with the log of what left.
     """
     columns, before = plan(door.federation, door.site, table.block)
     empty = Contribution(
         site=door.site,
         block=table.block,
         version=version,
-        purpose=purpose,
+        purpose="rows",
         configuration=configuration.digest,
         columns=tuple(name for name in configuration.variables if name in columns),
         before=before,
-        rows=count_rows(door.unstruck(table)),
+        rows=1,
         salt=door.store.surroundings.token_bytes(SALT_BYTES).hex(),
         sums={},
     )
-    made: list[Contribution] = []
-
-    def finish(released: list[Released]) -> None:
-        made.append(_filled(empty, dict(zip(configuration.families, released, strict=True))))
-        check_contribution(made[0], configuration, thorough=False)
-        if record:
-            record(made[0])
-
-    questions = configuration.questions()
+    filling = _Filling(empty, configuration, groups, purpose, record)
     occasion = Occasion(
-        run=f"contribution {version}",
+        run=f"contribution {version} of block {table.block}",
         round=1,
-        digest=configuration.digest,
+        digest=f"{configuration.digest} version {version} of block {table.block}",
         layout=empty.layout(configuration.variables),
-        federation="ledger",
+        federation=LEDGER,
         rejoins=True,  # whoever renews a block has said so
     )
-    door.release([questions[family] for family in configuration.families], [table], occasion, finish)
-    return made[0]
+    door.release(ledger_questions(configuration, groups), [table], occasion, filling)
+    return filling.contribution
+
+
+@dataclass(slots=True)
+class _Filling:
+    """Makes a contribution of what leaves, while it is written down."""
+
+    contribution: Contribution
+    configuration: Configuration
+    groups: int
+    purpose: Callable[[EditionChoice], Purpose]
+    record: Callable[[Contribution, Edition], None] | None
+
+    def before(self, choice: EditionChoice) -> None:
+        """Why it is made, by the rows that were chosen."""
+        self.contribution = replace(self.contribution, purpose=self.purpose(choice))
+
+    def after(self, released: list[Released], editions: Sequence[Edition]) -> None:
+        """The sums, and how many rows they are of."""
+        labelled = replace(self.contribution, rows=editions[0].block_rows)
+        self.contribution = _filled(labelled, dict(zip(self.configuration.families, released, strict=True)))
+        check_contribution(self.contribution, self.configuration, self.groups, thorough=False)
+        if self.record:
+            self.record(self.contribution, editions[0])
+
+
+def ledger_questions(configuration: Configuration, groups: int) -> list[Question[Any]]:
+    """What a ledger asks for, family by family, of all rows or group by group."""
+    questions = configuration.questions()
+    plain = [questions[family] for family in configuration.families]
+    return [GroupedQuestion(question, groups) for question in plain] if groups else plain
 
 
 def _filled(empty: Contribution, released: Mapping[str, Released]) -> Contribution:

@@ -9,12 +9,12 @@ rows                      at least max(100, 10 p) complete rows in a block
 tensor                    at least 2 (C(p + 4, 4) - 1) / p rows
 cells                     every level of a column with at most 5 levels, and every combination of levels that the
                           statistic can see (2 columns, 4 for the tensor), is shared by 0 or at least 11 rows
-budget                    all numbers ever released about a block, divided by its columns, are at most half its rows
+budget                    all numbers ever released about a person, divided by the columns, are at most half the rows
 maps                      residuals are those of least squares in the moments that come with the question; these are
                           roughly those of the rows here and stay the same in a run, and the variables regressed on
                           grow by one at a time
 checks                    powers of residuals leave along at most 3 different orders or moments for the same rows
-frame                     one for a federation: the declared one, or the first that was used; values are clipped and
+frame                     one for ever: the declared one, or the first that was used; values are clipped and
                           rounded on one of the known grids, or never
 groups                    sums of at least 10 groups of rows leave if every group keeps the rules on rows, tensor and
                           cells as if it were a block; rows are split once: into as many groups as the first time, by
@@ -36,185 +36,200 @@ A question says by their names which rules it falls under. One that names none, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from fedrcd.federation.messages.refusals import Refusal, Refused
-from fedrcd.federation.site.case import Case
-from fedrcd.federation.site.cells import small_cells
+from fedrcd.federation.site.cell_counts import small_cells
 from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
+from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 
-Check = Callable[[Case], None]
+Rule = Callable[[RuleContext], None]
 
 
-def check_question(case: Case) -> None:
+def check_question(context: RuleContext) -> None:
     """Raise `Refused` unless every rule allows the question, before its answer is computed."""
-    names = case.question.rules
+    names = context.question.rules
     if not names or any(name not in RULES for name in names):
         raise Refused(Refusal.QUESTION)
-    if case.question.variables != case.variables:
+    if context.question.variables != context.variables:
         raise Refused(Refusal.QUESTION, "the question is not about all variables of the federation, in their order")
     for name in names:
-        RULES[name](case)
+        if name not in context.rules.off:
+            RULES[name](context)
 
 
-def check_budget(case: Case, numbers: int, answer: str) -> None:
+def check_budget(context: RuleContext, numbers: int, answer: str) -> None:
     """Raise `Refused` if so many more numbers would be too many; `answer` is the digest of what would leave.
 
     The same answer again costs nothing, nor do sums that follow from others of the same rows.
     """
-    if is_implied(case) or any(entry.answer == answer for entry in case.answered_for_block):
+    if (
+        "budget" in context.rules.off
+        or is_implied(context)
+        or any(entry.answer == answer for entry in context.answered_about_rows)
+    ):
         return
-    spent, allowed = spent_numbers(case.history, case.block), case.rules.budget(case.count, case.p)
+    spent = spent_numbers(context.history, context.vectors, context.version)
+    allowed = context.rules.budget(context.count, context.p)
     if spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
-            f"{spent:,} numbers about block {case.block!r} were released, {numbers:,} more asked for, of {allowed:,}",
+            f"{spent:,} numbers about block {context.block!r} were released, {numbers:,} more asked for, "
+            f"of {allowed:,}",
         )
 
 
-def spent_numbers(history: Sequence[LogEntry], block: str) -> int:
-    """Numbers released about a block so far: every distinct answer once."""
-    told = [one for one in history if one.outcome == ANSWERED and one.block == block and not one.implied]
-    return sum({entry.answer: entry.numbers for entry in told}.values())
+def spent_numbers(history: Iterable[LogEntry], vectors: Iterable[frozenset[str]], version: str) -> int:
+    """Numbers released about rows so far, every distinct answer once: of the person with most of them.
+
+    `vectors` are the labels of the editions that persons of these rows were in, `version` that of these rows.
+    """
+    told = [entry for entry in history if entry.outcome == ANSWERED and not entry.implied]
+    return max(_total(told, vector | {version}) for vector in (*vectors, frozenset[str]()))
 
 
-def is_implied(case: Case) -> bool:
+def _total(entries: Iterable[LogEntry], editions: frozenset[str]) -> int:
+    return sum({entry.answer: entry.numbers for entry in entries if entry.version in editions}.values())
+
+
+def is_implied(context: RuleContext) -> bool:
     """Whether an answer follows from sums that left before, of the same rows in the same frame, on the same grid."""
-    question = case.question
-    implying = {_on_grid(family, case) for family in question.implied_by()}
+    question = context.question
+    implying = {_on_grid(family, context) for family in question.implied_by()}
     frame = digest_of(question.frame)
     return any(
-        entry.family in implying and entry.version == case.version and entry.frame == frame
-        for entry in case.answered_for_block
+        entry.family in implying and entry.version == context.version and entry.frame == frame
+        for entry in context.answered_about_rows
     )
 
 
-def family_of(case: Case) -> str:
+def family_of(context: RuleContext) -> str:
     """The family of sums that a question asks for, with their grid and share; empty if no ledger stores such."""
-    return _on_grid(case.question.family, case) if case.question.family else ""
+    return _on_grid(context.question.family, context) if context.question.family else ""
 
 
-def _on_grid(family: str, case: Case) -> str:
+def _on_grid(family: str, context: RuleContext) -> str:
     """A family of sums on the grid of a question, of the share of a site."""
-    grid = case.question.grid
-    return f"{family} {grid.bits if grid else 'float'} {case.share}".rstrip()
+    grid = context.question.grid
+    return f"{family} {grid.bits if grid else 'float'} {context.share}".rstrip()
 
 
-def coordinator_is_trusted(case: Case) -> None:
+def coordinator_is_trusted(context: RuleContext) -> None:
     """Refuse what depends on moments of the coordinator's choice, unless the site trusts it."""
-    if case.trusted:
+    if context.trusted:
         return
-    if case.question.needs_trust:
+    if context.question.needs_trust:
         raise Refused(Refusal.TRUST)
-    if case.frame is None:
+    if context.frame is None:
         raise Refused(Refusal.TRUST, "the federation file declares no frame, so the coordinator would choose one")
 
 
-def enough_rows(case: Case) -> None:
+def enough_rows(context: RuleContext) -> None:
     """Refuse a block of few rows."""
-    needed = case.rules.needed_rows(case.p)
-    if case.count < needed:
-        raise Refused(Refusal.ROWS, f"{case.count} complete rows; {needed} are needed for {case.p} columns")
+    needed = context.rules.needed_rows(context.p)
+    if context.count < needed:
+        raise Refused(Refusal.ROWS, f"{context.count} complete rows; {needed} are needed for {context.p} columns")
 
 
-def enough_rows_for_tensor(case: Case) -> None:
+def enough_rows_for_tensor(context: RuleContext) -> None:
     """Refuse the full tensor of a block that it would nearly determine."""
-    needed = case.rules.needed_tensor_rows(case.p)
-    if case.count < needed:
-        raise Refused(Refusal.TENSOR_ROWS, f"{case.count} complete rows; the tensor of {case.p} columns needs {needed}")
+    needed = context.rules.needed_tensor_rows(context.p)
+    if context.count < needed:
+        raise Refused(
+            Refusal.TENSOR_ROWS, f"{context.count} complete rows; the tensor of {context.p} columns needs {needed}"
+        )
 
 
-def one_frame(case: Case) -> None:
-    """Refuse any frame but the declared one; without one, any but the first that was used."""
-    digest = digest_of(case.question.frame)
-    if case.frame is not None:
-        if digest != digest_of(case.frame):
-            raise Refused(Refusal.FRAME)
-        return
-    used = {entry.frame for entry in case.answered} - {"", digest_of(Frame.identity(len(case.variables)))}
-    if used and digest not in used:
+def one_frame(context: RuleContext) -> None:
+    """Refuse any frame but the declared one, and any but the first in which sums left: differences isolate rows."""
+    question = context.question
+    if context.frame is not None and digest_of(question.frame) != digest_of(context.frame):
         raise Refused(Refusal.FRAME)
+    values = zip(question.frame.centre.tolist(), question.frame.scale.tolist(), strict=True)
+    for name, one in zip(question.variables, values, strict=True):
+        if context.pinned.get(name, one) != one:
+            raise Refused(Refusal.FRAME, f"sums of {name!r} left in another frame before, which stays")
 
 
-def known_grid(case: Case) -> None:
+def known_grid(context: RuleContext) -> None:
     """Refuse grids of one's own, and float64 sums once there were clipped ones: the difference is the clipped rows."""
-    grid = case.question.grid
+    grid = context.question.grid
     if grid not in ARITHMETIC.values():
         raise Refused(Refusal.FRAME, "the grid is none of the known ones")
-    used = {entry.clips for entry in case.answered} - {None}
+    used = {entry.clips for entry in context.answered} - {None}
     if used and (grid is not None) not in used:
         raise Refused(Refusal.FRAME, "sums were released on a grid and are now asked for without, or the reverse")
 
 
-def frame_or_none(case: Case) -> None:
+def frame_or_none(context: RuleContext) -> None:
     """As `one_frame`; the question that a frame is made from is asked in none, where none is declared."""
-    undeclared = digest_of(Frame.identity(len(case.variables)))
-    if case.frame is not None or digest_of(case.question.frame) != undeclared:
-        one_frame(case)
+    undeclared = digest_of(Frame.identity(len(context.variables)))
+    if context.frame is not None or digest_of(context.question.frame) != undeclared:
+        one_frame(context)
 
 
-def one_trim(case: Case) -> None:
+def one_trim(context: RuleContext) -> None:
     """Refuse rows that were trimmed otherwise before: the difference is the few rows between."""
-    if {entry.trim for entry in case.answered_for_block} - {case.trim}:
+    if {entry.trim for entry in context.answered_about_rows} - {context.trim}:
         raise Refused(Refusal.TRIM)
 
 
-def no_filling(case: Case) -> None:
+def no_filling(context: RuleContext) -> None:
     """Refuse to fill gaps: what is observed where would leave with the sums."""
-    if case.question.given is not None:
+    if context.question.given is not None:
         raise Refused(Refusal.GAPS)
 
 
-def pairs_of_levels(case: Case) -> None:
+def pairs_of_levels(context: RuleContext) -> None:
     """Refuse small cells of single few-level columns and of pairs of them."""
-    _check_cells(case, 2)
+    _check_cells(context, 2)
 
 
-def quadruples_of_levels(case: Case) -> None:
+def quadruples_of_levels(context: RuleContext) -> None:
     """Refuse small cells of up to four few-level columns together."""
-    _check_cells(case, 4)
+    _check_cells(context, 4)
 
 
-def _check_cells(case: Case, most: int) -> None:
-    small = next(small_cells(case.rows, most, case.rules), None)
+def _check_cells(context: RuleContext, most: int) -> None:
+    small = next(small_cells(context.rows, most, context.rules), None)
     if small is not None:
         names = ", ".join(map(repr, small))
-        raise Refused(Refusal.CELLS, f"fewer than {case.rules.cell} rows share a combination of levels of {names}")
+        raise Refused(Refusal.CELLS, f"fewer than {context.rules.cell} rows share a combination of levels of {names}")
 
 
-def one_split(case: Case) -> None:
+def one_split(context: RuleContext) -> None:
     """Refuse another split than before: where two cross, sets of rows are smaller than in either."""
-    question = case.question
-    before = {(entry.groups, entry.split) for entry in case.answered_for_block if entry.groups}
-    if before - {(question.groups, case.split_tag)}:
+    question = context.question
+    before = {(entry.groups, entry.split) for entry in context.answered_about_rows if entry.groups}
+    if before - {(question.groups, context.split_tag)}:
         raise Refused(Refusal.SPLIT)
 
 
-def group_by_group(case: Case) -> None:
+def group_by_group(context: RuleContext) -> None:
     """Refuse unless every group of rows keeps the rules as if it were a block of its own."""
-    question = case.question
-    assert case.split is not None
-    room = case.count // case.rules.needed_rows(case.p)
+    question = context.question
+    assert context.split is not None
+    room = context.count // context.rules.needed_rows(context.p)
     if not LEAST_GROUPS <= question.groups <= room:  # before anybody splits into a million
         raise Refused(
             Refusal.GROUPS, f"{question.groups} groups; at least {LEAST_GROUPS}, and there is room for {room}"
         )
-    for rows in case.split(question.groups):
+    for rows in context.split(question.groups):
         try:
-            check_question(replace(case, question=question.each, rows=rows, split=None))
+            check_question(replace(context, question=question.each, rows=rows, split=None))
         except Refused as refused:
             if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS, Refusal.CELLS}:
                 raise Refused(Refusal.GROUPS, f"in one of {question.groups} groups: {refused}") from None
             raise
 
 
-RULES: dict[str, Check] = {
+RULES: dict[str, Rule] = {
     "trust": coordinator_is_trusted,
     "gaps": no_filling,
     "trim": one_trim,

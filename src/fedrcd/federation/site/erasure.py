@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 
 import numpy as np
 
@@ -19,11 +19,16 @@ from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.contribution import Contribution, Purpose, read_contribution
 from fedrcd.federation.messages.refusals import Refusal, Refused
-from fedrcd.federation.site.contributing import contribute
-from fedrcd.federation.site.log import ANSWERED
-from fedrcd.federation.site.marks import Mark, Marks
+from fedrcd.federation.messages.signatures import SiteKey
+from fedrcd.federation.site.contributing import contribute, ledger_questions
+from fedrcd.federation.site.edition_rows import forget_values
+from fedrcd.federation.site.edition_tables import Edition
+from fedrcd.federation.site.editions import EditionChoice, EditionChooser, EditionWaits, PendingChange
+from fedrcd.federation.site.log import STRUCK, LogEntry
 from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.row_marks import MarkVector, as_marks, is_among
 from fedrcd.federation.site.store import Store
+from fedrcd.federation.site.struck_rows import ERASED
 from fedrcd.protocol.questions import TENSOR
 
 
@@ -33,6 +38,11 @@ class Member:
 
     door: Door
     configuration: Configuration
+    groups: int = 0
+    """Of how many groups of rows the ledger holds sums; 0 for none."""
+    key: SiteKey | None = None
+    approves: bool = False
+    """Whether what it contributes waits for a person, where its door asks for that: a command is a person's word."""
 
     @property
     def site(self) -> str:
@@ -44,61 +54,76 @@ class Member:
         """What it remembers."""
         return self.door.store
 
-    @property
-    def batch(self) -> int:
-        """Rows by which two contributions must differ."""
-        p = len(self.door.federation.site(self.site).columns)
-        return self.door.rules.needed_batch(p, self.configuration.families)
-
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of a block: a contribution to send, or why there is none.
+    """What became of a block: a contribution to send, or why there is none; `waiting` is what was held back.
 
-    `changed` is the number of rows by which it differs from what the coordinator knows most nearly, `withheld` of them
-    were left out at random beside those to be erased; `due` is the latest date of what waits.
+    `withheld` persons were left out at random beside those to be erased.
     """
 
     block: str
     contribution: Contribution | None
-    changed: int
+    waiting: PendingChange | None = None
     withheld: int = 0
-    due: date | None = None
 
     @property
     def is_waiting(self) -> bool:
         """Whether something changed and was held back."""
-        return self.contribution is None and self.changed > 0
+        return self.waiting is not None
 
 
-def strike_rows(member: Member, tables: Sequence[Table], ids: Mapping[str, Collection[str]], today: date) -> int:
-    """Mark rows, given by block, as to be erased; nothing is marked unless all can be. Returns how many there were.
+def strike_rows(door: Door, tables: Sequence[Table], ids: Mapping[str, Collection[str]], today: date) -> int:
+    """Erase persons, given by the block that they are in; nobody is unless all can be. Returns how many there were.
+
+    From here on they are in no edition that is made, whatever the table says. Their values are deleted where the store
+    keeps them, and so are answers that are about them.
 
     Raises
     ------
     DataError
-        When a row is unknown or was erased before, or no row is named at all.
+        When a row is unknown or its erasure was carried out before, or no row is named at all.
     """
     require_identified(tables)
-    marks = {}
-    for table in tables:
-        block, chosen = table.block, ids.get(table.block, ())
-        if not chosen:
-            continue
-        known = _identifiers(table)
-        unknown = [one for one in chosen if one not in known]
-        if unknown:
-            raise DataError(f"{len(unknown)} of the rows to erase are not in block {block!r} of {table.source}")
-        marks[block] = frozenset(member.store.marker.of_id(block, one) for one in chosen)
-        again = marks[block] & member.store.struck(block)
-        if again:
-            raise DataError(f"{len(again)} of the rows to erase were erased from block {block!r} before")
-        _require_enough(member, member.door.unstruck(table, marks[block] | member.store.struck(block)))
-    number = sum(map(len, marks.values()))
-    if not number:
+    store = door.store
+    named = sorted({one for chosen in ids.values() for one in chosen})
+    if not named:
         raise DataError(f"no row of {tables[0].source} is to be erased; look at the condition or the list")
-    member.store.strike(marks, today + timedelta(days=member.door.rules.days))
-    return number
+    for table in tables:
+        unknown = set(ids.get(table.block, ())) - _identifiers(table)
+        if unknown:
+            raise DataError(f"{len(unknown)} of the rows to erase are not in block {table.block!r} of {table.source}")
+    persons = np.sort(store.marker.of_ids(named))
+    waiting = np.sort(as_marks(b"".join(store.struck.pending())))
+    done = is_among(persons, store.struck.persons()) & ~is_among(persons, waiting)
+    if done.any():
+        raise DataError(f"{int(done.sum())} of the rows to erase were erased before")
+    for table in tables:
+        _require_enough(door, table.select(lambda chunk: ~is_among(store.marker.of_ids(chunk.ids or ()), persons)))
+    strike_persons(door, persons[~is_among(persons, waiting)], today + door.rules.longest_wait)
+    return len(named)
+
+
+def strike_persons(door: Door, persons: MarkVector, due: date) -> None:
+    """Write down who was erased, and forget their values."""
+    store, tables = door.store, door.store.editions
+    editions, missed = tables.editions(), tables.missed()
+    current = [edition for edition in editions if edition.current]
+
+    def write() -> None:
+        for person in (persons[k : k + 1] for k in range(len(persons))):
+            mark = person.tobytes()
+            held = [one for one in current if len(store.kept.of_persons(one.number, person, len(one.columns)).rows)]
+            away = {missed[mark][0]} if mark in missed else set()  # gone from the table before, values and all
+            store.struck.strike([mark], ERASED, due, away | {edition.number for edition in held})
+            for edition in held:
+                forget_values(store, edition, person, links=False)
+            tables.blind(mark, store.surroundings.token_bytes)
+        tables.forget_answers(edition.label for edition in editions)
+
+    # The log tells of it, so that a copy of the store from before is not taken for the store.
+    told = LogEntry(time=store.now(), round=0, question=f"{len(persons)} persons erased", outcome=STRUCK)
+    store.append([told] if len(persons) else [], write)
 
 
 def find_rows(tables: Sequence[Table], ids: Collection[str]) -> dict[str, set[str]]:
@@ -117,189 +142,97 @@ def _identifiers(table: Table) -> set[str]:
     return {one for chunk in table.chunks() for one in chunk.ids or ()}
 
 
-def renew(
-    member: Member,
-    table: Table,
-    today: date,
-    *,
-    now: bool = False,
-    again: bool = False,
-    rejoin: bool = False,
-) -> Renewal:
+def renew(member: Member, table: Table, today: date, *, again: bool = False, rejoin: bool = False) -> Renewal:
     """The contribution that should replace the last one for a block, recorded in the log; or none yet.
 
     Parameters
     ----------
     member : Member
-        The site.
+        The site. Its door may have a person's word not to wait (`force`), or to leave others out (`fill`).
     table : Table
         The rows of the block as the site has them; erased ones are left out here.
     today : date
-        Decides what is due.
-    now : bool
-        Do not wait for a batch: whoever sees before and after may then rebuild the changed rows.
+        When it is made.
     again : bool
         Make the contribution even if nothing changed.
     rejoin : bool
         Bring the block back if it was taken out.
     """
-    block = table.block
-    returns = member.store.is_withdrawn(block)
+    block, store = table.block, member.store
+    returns = store.sent.is_withdrawn(block)
     if returns and not rejoin:
         raise ConfigError(f"block {block!r} of site {member.site!r} was taken out; bring it back with --rejoin")
-    kept, marks = _without_struck(member, table)
-    last = member.store.present(block)
-    if last is None:
-        if not (member.store.pending(block) and _was_answered(member, block)):
-            return _made(member, Selection(kept, marks, frozenset(marks.ids), 0), today)
-        served = member.door.present(member.door.unstruck(table))
-        last = member.store.marker.of_rows(block, served)  # a run has their sums, as if they had been contributed
-    _require_known(member, block, last, marks)
-    chosen = _selected(member, kept, marks, last)
-    if chosen.distance == 0 and not (again or returns):
-        member.store.settle(block)
-        return _undelivered(member, block)
-    if chosen.distance in range(1, member.batch) and not now:
-        due = min(member.store.pending(block).values(), default=None)
-        if due is None or due > today:
-            return Renewal(block, None, chosen.distance, due=due)
-        chosen = _hidden_among_others(member, chosen, last)
-    return _made(member, chosen, today)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """The rows of a contribution to be, and how it differs from those before.
-
-    `toggled` are the identifiers that came or went since the last one, `distance` the fewest rows by which it differs
-    from any earlier one, `withheld` the rows left out at random.
-    """
-
-    rows: Table
-    marks: Marks
-    toggled: frozenset[Mark]
-    distance: int
-    withheld: frozenset[Mark] = frozenset()
-
-
-def _selected(
-    member: Member, rows: Table, marks: Marks, last: Marks, withheld: frozenset[Mark] = frozenset()
-) -> Selection:
-    toggled = frozenset(last.ids) ^ frozenset(marks.ids)
-    distance = _distance(last, marks, [toggled, *member.store.toggled(rows.block)])
-    return Selection(rows, marks, toggled, distance, withheld)
-
-
-def _without_struck(member: Member, table: Table) -> tuple[Table, Marks]:
-    """The rows that are to take part from now on, and the marks of those that are summed: others hide nobody."""
-    struck = frozenset(member.store.struck(table.block))
-    kept = member.door.unstruck(table, struck)
+    last = store.sent.latest(block)
+    questions = ledger_questions(member.configuration, member.groups)
+    known, waiting, withheld = False, None, 0
     try:
-        summed = member.door.present(kept)
-    except DataError:  # none of them; the door says so, and logs it
-        return kept, Marks((), ())
-    return kept, member.store.marker.of_rows(table.block, summed)
+        with member.door.chosen(member.door.asked(questions), [table]) as choice:
+            [chosen], waiting = choice.blocks, choice.waiting
+            known = chosen.edition is not None and last is not None and chosen.edition.number == last.edition
+            withheld = len(chosen.withheld)
+    except EditionWaits as waits:
+        return Renewal(block, None, waits.waiting)
+    except Refused:
+        pass  # the door refuses again, and logs it
+    if known and not (again or returns):
+        return Renewal(block, _undelivered(store, block), waiting)
+    return replace(_made(member, table, today), waiting=waiting, withheld=withheld)
 
 
-def _without(member: Member, left_out: Collection[Mark], rows: Table, marks: Marks) -> tuple[Table, Marks]:
-    """Rows and marks without those whose identifiers are left out."""
-    stays = np.array([mark not in left_out for mark in marks.ids], dtype=bool)
-    return member.door.unstruck(rows, frozenset(left_out)), marks.keep(stays)
-
-
-def _require_known(member: Member, block: str, last: Marks, marks: Marks) -> None:
-    """Raise if no row of the last contribution is here by its identifier: erased ones would come back unnoticed."""
-    if member.store.gone(block) and last.ids and marks.ids and not set(last.ids) & set(marks.ids):
-        raise DataError(
-            f"none of the rows that site {member.site!r} summed before is in block {block!r} by its identifier; are "
-            "identifiers written otherwise than before? Erased rows could not be told"
-        )
-
-
-def _distance(last: Marks, new: Marks, toggled: list[frozenset[Mark]]) -> int:
-    """The fewest rows by which the new contribution differs from any earlier one that it does not equal.
-
-    From the last one also rows count whose values changed. What differs from an older one is what came or went an odd
-    number of times since.
-    """
-    fewest = (
-        last.changed(new) if last.rows else len(toggled[0])
-    )  # of a block that was taken out only identifiers are known
-    since = toggled[0]
-    for version in toggled[1:-1]:
-        since = since ^ version
-        if since:
-            fewest = min(fewest, len(since))
-    return fewest
-
-
-def _hidden_among_others(member: Member, chosen: Selection, last: Marks) -> Selection:
-    """A batch that is large enough: rows drawn at random are left out too, of those in every contribution so far."""
-    block = chosen.rows.block
-    moved = frozenset().union(*member.store.toggled(block)[:-1])
-    always = sorted((set(chosen.marks.ids) & set(last.ids)) - moved)
-    number = member.batch - chosen.distance
-    if len(always) < number:
-        raise DataError(
-            f"block {block!r} of site {member.site!r} has too few rows to hide the erased ones among; take the whole "
-            "block out, or erase them in sight of the coordinator with --now"
-        )
-    token = member.store.surroundings.token_bytes
-    withheld = frozenset(sorted(always, key=lambda _: token(16))[:number])
-    rows, marks = _without(member, withheld, chosen.rows, chosen.marks)
-    return _selected(member, rows, marks, last, withheld)
-
-
-def _was_answered(member: Member, block: str) -> bool:
-    """Whether sums of a block ever left in a run."""
-    return any(entry.outcome == ANSWERED and entry.block == block for entry in member.store.entries())
-
-
-def _undelivered(member: Member, block: str) -> Renewal:
+def _undelivered(store: Store, block: str) -> Contribution | None:
     """The last contribution, if it was made and never arrived."""
-    waiting = member.store.outbox(block)
-    return Renewal(block, None if waiting is None else read_contribution(waiting), 0)
+    waiting = store.sent.outbox(block)
+    return None if waiting is None else read_contribution(waiting)
 
 
-def _made(member: Member, chosen: Selection, today: date) -> Renewal:
+def _made(member: Member, table: Table, today: date) -> Renewal:
     """Have the door sum the rows; the contribution is recorded with the log of what left."""
-    block, store = chosen.rows.block, member.store
+    block, store = table.block, member.store
+
+    def record(made: Contribution, edition: Edition) -> None:
+        store.sent.record(made, edition.number, today)
+
     try:
         contribution = contribute(
-            replace(member.door, approve=False),  # whoever gave the command approves
+            replace(member.door, approve=member.door.approve and member.approves),
             member.configuration,
-            chosen.rows,
-            version=store.latest_version(block) + 1,
-            purpose=_purpose(member, block, chosen.toggled),
-            record=lambda made: store.record(made, chosen.marks, chosen.toggled, chosen.withheld, today),
+            table,
+            groups=member.groups,
+            version=store.sent.latest_version(block) + 1,
+            purpose=lambda choice: _purpose(member, block, choice),
+            record=record,
         )
     except Refused as refused:
         if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS}:
-            _require_enough(member, chosen.rows)
-        if not store.pending(block):
+            _require_enough(member.door, member.door.unstruck(table), tensor=TENSOR in member.configuration.families)
+        if not store.struck.pending():
             raise
         advice = (
             "the rows to be erased wait; take the whole block out with --block, or come back when more have changed"
         )
         raise Refused(refused.code, f"{refused}; {advice}") from None
-    return Renewal(block, contribution, chosen.distance, len(chosen.withheld))
+    return Renewal(block, contribution)
 
 
-def _require_enough(member: Member, table: Table) -> None:
+def _require_enough(door: Door, table: Table, *, tensor: bool = False) -> None:
     """Raise unless enough complete rows are left to be summed."""
-    rules, p = member.door.rules, len(table.columns)
-    needed = max(rules.needed_rows(p), rules.needed_tensor_rows(p) if TENSOR in member.configuration.families else 0, 1)
+    rules, p = door.rules, len(table.columns)
+    needed = max(rules.needed_rows(p), rules.needed_tensor_rows(p) if tensor else 0, 1)
     complete = count_rows(table.select(is_complete))
     if complete < needed:
         raise DataError(
-            f"{complete} complete rows of block {table.block!r} of site {member.site!r} would be summed and "
+            f"{complete} complete rows of block {table.block!r} of site {door.site!r} would be summed and "
             f"{needed} are needed; take the whole block out, or leave it out until there are more"
         )
 
 
-def _purpose(member: Member, block: str, toggled: Collection[Mark]) -> Purpose:
+def _purpose(member: Member, block: str, choice: EditionChoice) -> Purpose:
     """Why a contribution is made; an erasure that never arrived is still one."""
-    waiting = member.store.outbox(block)
-    if member.store.pending(block) or (waiting is not None and read_contribution(waiting).purpose == "erase"):
+    store, [chosen] = member.store, choice.blocks
+    last, waiting = store.sent.latest(block), store.sent.outbox(block)
+    if waiting is not None and read_contribution(waiting).purpose == "erase":
         return "erase"
-    return "rows" if toggled or member.store.present(block) is None else "values"
+    if last is not None and store.struck.erased_from(last.edition):
+        return "erase"
+    change = EditionChooser(store, member.door.rules, member.site).difference(chosen)
+    return "rows" if last is None or change.came or change.gone else "values"

@@ -20,6 +20,9 @@ START = "0" * 64
 
 ANSWERED = "answered"
 
+STRUCK = "struck"
+"""What a person at the site erased: nothing left, and nothing was asked."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
@@ -71,7 +74,7 @@ def chained(entries: Iterable[LogEntry], before: str) -> Iterator[LogLine]:
     for entry in entries:
         content = {key: value for key, value in asdict(entry).items() if value not in ("", None)}
         text = json.dumps({"before": before, **content}, separators=(",", ":"), ensure_ascii=True)
-        before = _digest(text)
+        before = digest_of_line(text)
         yield LogLine(text, before)
 
 
@@ -80,11 +83,12 @@ def parsed(lines: Iterable[str], where: str) -> list[LogEntry]:
     entries, before = [], START
     for number, text in enumerate(lines, 1):
         entries.append(_parsed(text, before, f"{where}, line {number}"))
-        before = _digest(text)
+        before = digest_of_line(text)
     return entries
 
 
-def _digest(line: str) -> str:
+def digest_of_line(line: str) -> str:
+    """What the next line is chained to."""
     return hashlib.sha256(line.encode()).hexdigest()
 
 

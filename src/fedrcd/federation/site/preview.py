@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from fedrcd.confidence.bootstrap import ask_groups, one_round
 from fedrcd.confidence.checks import ask_residuals
+from fedrcd.confidence.replicates import ask_groups, one_round
 from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, streamed
 from fedrcd.data.table import Table
@@ -15,12 +15,15 @@ from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.method_choice import choose_method
+from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.editions import Inquiry
+from fedrcd.federation.site.exposure import exposures
 from fedrcd.federation.site.release import Door, Occasion
 from fedrcd.methods.registry import build, find
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
-from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.questions import PAIR_DEPTH, Question, S
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.frame import Frame, propose_frame
@@ -46,12 +49,17 @@ class Preview(NamedTuple):
     releases: list[Release]
     whole: bool
     """Whether that is all."""
+    rows: int
+    spent: int
+    """Numbers that were released about these rows before."""
+    allowed: int
+    """Numbers that may ever be."""
     instead: str = ""
     """The method that a run goes on with after the refusal, if that was left open."""
 
 
 @dataclass(frozen=True, slots=True)
-class DryRun:
+class PreviewTransport:
     """A transport over one site's blocks that notes what it is asked, and what the site's door says to it.
 
     After the first refusal nothing is judged, for a run would stop there.
@@ -121,11 +129,26 @@ def preview(door: Door, tables: Sequence[Table], method: str, *, groups: int = 0
     variables = federation.variables
     frame = federation.declared_frame() or _own_frame([quiet.present(table) for table in tables], federation)
     setting = Setting(variables, frame, cohort_layout(federation, [door.site]), grid=ARITHMETIC["exact"])
-    dry_run = DryRun(quiet, tables, setting)
+    rows, spent, allowed = _budget(quiet, tables)
+    dry_run = PreviewTransport(quiet, tables, setting)
     whole = _converse(dry_run, name, groups, check=check)
     codes = [refused.code for refused in dry_run.refusals]
     other = choose_method(federation, method, groups=groups or 1, refused=codes, trust_coordinator=door.trusts).method
-    return Preview(name, dry_run.releases, whole, other if other != name else "")
+    return Preview(name, dry_run.releases, whole, rows, spent, allowed, other if other != name else "")
+
+
+def _budget(door: Door, tables: Sequence[Table]) -> tuple[int, int, int]:
+    """How many rows would be answered about, how many numbers left about them, and how many may."""
+    history = door.store.entries()
+    try:
+        with door.chosen(Inquiry(depth=PAIR_DEPTH), tables) as choice:
+            told = list(zip(exposures(choice), choice.labels, strict=True))
+            chosen = [(count_rows(one.rows), len(one.rows.columns)) for one in choice.blocks]
+    except Refused:  # nothing would be answered, as the first question will show
+        told, present = [], [door.present(table) for table in tables]
+        chosen = [(count_rows(table), len(table.columns)) for table in present]
+    spent = sum(spent_numbers(history, exposure.vectors, label) for exposure, label in told)
+    return sum(rows for rows, _ in chosen), spent, sum(door.rules.budget(rows, p) for rows, p in chosen)
 
 
 def _own_frame(tables: Sequence[Table], federation: Federation) -> Frame:
@@ -137,7 +160,7 @@ def _own_frame(tables: Sequence[Table], federation: Federation) -> Frame:
     return propose_frame([streamed(table) for table in tables], [count_rows(table) for table in tables], held)
 
 
-def _converse(dry_run: DryRun, method: str, groups: int, *, check: bool) -> bool:
+def _converse(dry_run: PreviewTransport, method: str, groups: int, *, check: bool) -> bool:
     """Whether a method comes to its end with one site alone."""
     setting = dry_run.setting
     parts = one_round(find(method), {}) if groups else build(method)

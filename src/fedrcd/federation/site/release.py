@@ -2,25 +2,24 @@
 
 Serving a run, contributing to a ledger, erasing, previewing, checking and resampling all come this way, in this order:
 
-1. rows whose erasure was carried out are struck out;
+1. rows that were erased are struck out;
 2. rows with gaps, and rows beyond the site's own limit, are left out;
-3. (the edition: the site answers about the rows as they are now)
-4. the rules of disclosure, by what ever left before;
+3. the edition: the rows as they are, or as they were, so that no difference tells few persons;
+4. the rules of disclosure, by what ever left before about these rows;
 5. the sums;
 6. the budget, and a person's approval where the site asks for it;
-7. the log, on the disk;
+7. the log and the edition, on the disk;
 8. out.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,20 +28,33 @@ from fedrcd.data.rows import Chunk, count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, FileError, StatisticError
 from fedrcd.federation.messages.refusals import Refusal, Refused
+from fedrcd.federation.messages.requests import SUMS
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.case import Case
+from fedrcd.federation.site.chosen_rows import BlockRows, Chosen
 from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
+from fedrcd.federation.site.edition_making import EditionMaker
+from fedrcd.federation.site.edition_tables import Edition
+from fedrcd.federation.site.editions import EditionChoice, EditionChooser, Inquiry
+from fedrcd.federation.site.exposure import Exposure, exposures
 from fedrcd.federation.site.log import ANSWERED, LogEntry
-from fedrcd.federation.site.marks import Mark
+from fedrcd.federation.site.row_marks import is_among
+from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.store import Pending, Store
-from fedrcd.federation.site.trimming import trim_tag, trimmed
+from fedrcd.federation.site.trimming import other_trim, trim_tag, trimmed
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.site import LocalSite
-from fedrcd.protocol.wire import digest_of
+from fedrcd.protocol.wire import digest_of, from_bytes, to_bytes
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.frame import Frame
 from fedrcd.typing import BoolMatrix
+
+LEDGER = "ledger"
+"""In place of a federation's digest, in the log: what left was put into a ledger."""
+
+REPEATED = "repeated"
+"""The outcome of a question whose answer was given before: the same bytes leave again."""
 
 
 class Occasion(NamedTuple):
@@ -58,18 +70,31 @@ class Occasion(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What left about every block of rows, None where it has nothing to say; `version` tags the rows as they are."""
+    """What left about every block of rows, None where it has nothing to say; `version` is the label of the editions."""
 
     version: str
     blocks: tuple[tuple[str, Any], ...]
+
+
+class Companion(Protocol):
+    """Something that is done with an answer, in the transaction that writes it down, or not at all."""
+
+    def before(self, choice: EditionChoice) -> None:
+        """Is told which rows were chosen, before they are an edition."""
+        ...
+
+    def after(self, released: list[Released], editions: Sequence[Edition]) -> None:
+        """Is told what leaves, about which editions."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     """What the door of a site knows: whose it is, what it obeys, and what it remembers.
 
-    `group_secret` splits rows that other sites hold columns of, too. `dry_run` collects what would have been logged:
-    then nothing is written, and nothing may leave.
+    `group_secret` splits rows that other sites hold columns of, too. `force` and `fill` are a person's word about the
+    next edition, as in `editions.Inquiry`. `dry_run` collects what would have been logged: then nothing is written, and
+    nothing may leave.
     """
 
     site: str
@@ -81,6 +106,8 @@ class Door:
     approve: bool = False
     group_secret: bytes = b""
     threads: int | None = None
+    force: bool = False
+    fill: bool = False
     dry_run: list[LogEntry] | None = None
 
     def release(
@@ -88,7 +115,7 @@ class Door:
         questions: Sequence[Question[Any]],
         tables: Sequence[Table],
         occasion: Occasion,
-        also: Callable[[list[Released]], None] | None = None,
+        also: Companion | None = None,
     ) -> list[Released]:
         """The sums that questions ask of the rows of this site, if every rule allows them to leave.
 
@@ -100,8 +127,8 @@ class Door:
             The rows, a table per block.
         occasion : Occasion
             What it is for.
-        also : callable
-            Is told what leaves while the log is written: what it stores is there if and only if the log is.
+        also : Companion
+            What it stores is there if and only if the log is.
 
         Raises
         ------
@@ -109,17 +136,55 @@ class Door:
             When a rule forbids it. The refusal is in the log, as is any other failure.
         """
         try:
-            released, entries = self._judged(questions, tables, occasion)
-            if self.approve:
-                self._require_approval(questions, occasion, entries)
+            again = self._given_again(questions, tables, occasion)
+            if again is not None:
+                return again
+            run = "" if occasion.federation == LEDGER else occasion.run
+            with self.chosen(self.asked(questions, run), tables) as choice:
+                released, entries = self._judged(questions, choice, occasion)
+                if self.approve:
+                    self._require_approval(questions, occasion, entries)
+                if self.dry_run is None:
+                    self._write(questions, choice, occasion, released, entries, also)
+                else:
+                    self.dry_run.extend(entries)
         except Exception as problem:
             self.note(questions, occasion, problem)
             raise
-        if self.dry_run is not None:
-            self.dry_run.extend(entries)
-        else:
-            self.store.append(entries, None if also is None else partial(also, released))
         return released
+
+    @contextmanager
+    def chosen(self, asked: Inquiry, tables: Sequence[Table]) -> Iterator[EditionChoice]:
+        """The rows that would be answered about: of an edition, or of one to be."""
+        declared = self.federation.site(self.site).blocks
+        chooser = EditionChooser(self.store, self.rules, self.site, declared, notices=self.dry_run is None)
+        self._require_same_trim(tables)
+        blocks = [BlockRows(self.unstruck(table), self.present(table), self._grouping(table.block)) for table in tables]
+        with chooser.choose(blocks, asked) as choice:
+            yield choice
+
+    def _require_same_trim(self, tables: Sequence[Table]) -> None:
+        """Refuse another trim than the newest edition of a block was made with: few rows would seem to be gone."""
+        for table in tables:
+            tag = trim_tag(table.columns, self.federation, self.trim)
+            newest = [one for one in self.store.editions.editions() if one.current and one.block == table.block]
+            labels = {edition.label for edition in newest}
+            told = [one for one in self._history() if one.version in labels and one.outcome == ANSWERED]
+            for other in sorted({entry.trim for entry in told} - {tag}):
+                raise Refused(Refusal.TRIM, other_trim(table.block, tag, other))
+
+    def asked(self, questions: Sequence[Question[Any]], run: str = "") -> Inquiry:
+        """What questions need to know about the rows; a run stays with the editions that it began with."""
+        answered = [entry for entry in self._history() if (entry.run, entry.outcome) == (run, ANSWERED) and run]
+        answered = [entry for entry in answered if entry.federation != LEDGER]  # whoever asks chooses names of runs
+        permits = self.store.permits()
+        return Inquiry(
+            depth=max(question.depth for question in questions),
+            groups=max(question.groups for question in questions),
+            labels={entry.block: entry.version for entry in reversed(answered)},
+            force=self.force or "now" in permits,
+            fill=self.fill or "fill" in permits,
+        )
 
     def present(self, table: Table) -> Table:
         """The rows of a block that take part: neither struck out nor left out."""
@@ -128,9 +193,9 @@ class Door:
             raise DataError(f"{self.site} has no row without missing values")
         return complete if self.trim is None else trimmed(complete, self.federation, self.trim)
 
-    def unstruck(self, table: Table, also: frozenset[Mark] = frozenset()) -> Table:
-        """The rows of a block whose erasure was not carried out, nor is by these marks."""
-        return unstruck(table, self.store, also)
+    def unstruck(self, table: Table) -> Table:
+        """The rows of a block that were not erased."""
+        return unstruck(table, self.store)
 
     def note(self, questions: Sequence[Question[Any]], occasion: Occasion, problem: BaseException) -> None:
         """Log a refusal or a failure; a log that cannot be written must not turn into an answer, nor its text into one.
@@ -147,29 +212,67 @@ class Door:
         except FileError:
             return
 
-    def _judged(
+    def _history(self) -> list[LogEntry]:
+        """What was logged, also by a dry run."""
+        return [*self.store.entries(), *(self.dry_run or ())]
+
+    def _given_again(
         self, questions: Sequence[Question[Any]], tables: Sequence[Table], occasion: Occasion
+    ) -> list[Released] | None:
+        """The bytes that left before, if the run was given this answer already."""
+        if len(questions) != 1 or self.dry_run is not None or occasion.federation == LEDGER:
+            return None
+        for entry in self.store.entries():
+            if entry.federation != LEDGER and (entry.run, entry.digest, entry.outcome) == (
+                occasion.run,
+                occasion.digest,
+                ANSWERED,
+            ):
+                return self._stored(questions[0], [table.block for table in tables], occasion)
+        return None
+
+    def _stored(self, question: Question[Any], blocks: Sequence[str], occasion: Occasion) -> list[Released] | None:
+        """What the run was answered to a question, logged once more; None where it is kept no longer."""
+        mine = [one for one in self.store.entries() if (one.run, one.digest) == (occasion.run, occasion.digest)]
+        labels = {entry.block: entry.version for entry in mine if entry.outcome == ANSWERED}
+        found = []
+        for block in blocks:
+            kept = self.store.editions.answer(labels.get(block, ""), f"{occasion.digest} {block}")
+            if kept is None or self.store.sent.is_withdrawn(block):
+                return None
+            found.append((block, from_bytes(kept, SUMS) if kept else None))
+        version = "+".join(labels[block] for block in blocks)
+        self.store.append([self._entry(question, occasion, REPEATED, version=version)])
+        return [Released(version, tuple(found))]
+
+    def _judged(
+        self, questions: Sequence[Question[Any]], choice: EditionChoice, occasion: Occasion
     ) -> tuple[list[Released], list[LogEntry]]:
         """What would leave, and what to log of it."""
-        present = [self.present(table) for table in tables]
-        version = self._version(present)
-        history = [*self.store.entries(), *(self.dry_run or ())]
+        history, exposed = self._history(), exposures(choice)
         released: list[Released] = []
         entries: list[LogEntry] = []
         for question in questions:
             blocks = []
-            for table in present:
-                sums, entry = self._sums(question, table, occasion, version, [*history, *entries])
-                blocks.append((table.block, sums))
+            for one, label, exposure in zip(choice.blocks, choice.labels, exposed, strict=True):
+                sums, entry = self._sums(question, one, label, exposure, occasion, [*history, *entries])
+                blocks.append((one.rows.block, sums))
                 entries += [entry] if entry else []
-            released.append(Released(version, tuple(blocks)))
+            released.append(Released(choice.label, tuple(blocks)))
         return released, entries
 
     def _sums(
-        self, question: Question[Any], table: Table, occasion: Occasion, version: str, history: Sequence[LogEntry]
+        self,
+        question: Question[Any],
+        chosen: Chosen,
+        label: str,
+        exposure: Exposure,
+        occasion: Occasion,
+        history: Sequence[LogEntry],
     ) -> tuple[Any, LogEntry | None]:
         """The sums of one block, and what to log of them; nothing where it has nothing to say."""
-        if self.store.is_withdrawn(table.block) and not occasion.rejoins:
+        table = chosen.rows
+        if self.store.sent.is_withdrawn(table.block, exposure.editions) and not occasion.rejoins:
             raise Refused(Refusal.WITHDRAWN)
         site = LocalSite(self.site, table, table.block)
         if self.threads is not None:
@@ -179,32 +282,70 @@ class Door:
             return None, None
         split_tag = ""
         if question.groups:
-            grouping = self._grouping(table.block)
-            site = replace(site, grouping=grouping)
-            split_tag = grouping.tag("by identifier" if table.identified else version)
-        case = Case(
+            if chosen.grouping is None:
+                raise Refused(Refusal.SECRET)
+            site = replace(site, grouping=chosen.grouping)
+            split_tag = chosen.grouping.tag("by identifier" if table.identified else label)
+        context = RuleContext(
             question=question,
             run=occasion.run,
             variables=self.federation.variables,
             frame=self.federation.declared_frame(),
+            pinned=self.store.pinned_frame(),
             rows=table,
             history=history,
+            related=exposure.labels | {label},
+            vectors=exposure.vectors,
             rules=self.rules,
             block=table.block,
-            version=self._version([table]),
+            version=label,
             share=_share_tag(layout, table),
             split=site.split,
             split_tag=split_tag,
             trim=trim_tag(table.columns, self.federation, self.trim),
             trusted=self.trusts,
         )
-        check_question(case)
+        check_question(context)
         sums = site.answer(question, layout)
         assert sums is not None  # it has a share
         _require_finite(sums)
         answer = digest_of(sums)
-        check_budget(case, sums.entries, answer)
-        return sums, self._entry(question, occasion, ANSWERED, **_kept(case, sums, answer))
+        check_budget(context, sums.entries, answer)
+        return sums, self._entry(question, occasion, ANSWERED, **_kept(context, sums, answer))
+
+    def _write(
+        self,
+        questions: Sequence[Question[Any]],
+        choice: EditionChoice,
+        occasion: Occasion,
+        released: list[Released],
+        entries: Sequence[LogEntry],
+        also: Companion | None,
+    ) -> None:
+        """Write the log, the editions and the answer, all or nothing."""
+
+        def together() -> None:
+            if also is not None:
+                also.before(choice)
+            editions = EditionMaker(self.store).commit(choice)
+            self._pin(questions)
+            if any(one.edition is None for one in choice.blocks):
+                self.store.use_permits()
+            if len(released) == 1 and occasion.federation != LEDGER:
+                for (block, sums), label in zip(released[0].blocks, choice.labels, strict=True):
+                    body = b"" if sums is None else to_bytes(sums)
+                    self.store.editions.keep_answer(label, f"{occasion.digest} {block}", body)
+            if also is not None:
+                also.after(released, editions)
+
+        self.store.append(entries, together)
+
+    def _pin(self, questions: Sequence[Question[Any]]) -> None:
+        """Remember the frame in which sums left; moments from which one is made are in none."""
+        for question in questions:
+            if digest_of(question.frame) != digest_of(Frame.identity(len(question.variables))):
+                values = zip(question.frame.centre.tolist(), question.frame.scale.tolist(), strict=True)
+                self.store.pin_frame(dict(zip(question.variables, values, strict=True)))
 
     def _require_approval(
         self, questions: Sequence[Question[Any]], occasion: Occasion, entries: Sequence[LogEntry]
@@ -232,25 +373,12 @@ class Door:
             )
         raise Refused(Refusal.WAITING)
 
-    def _version(self, tables: Sequence[Table]) -> str:
-        """A tag of the rows as they are, keyed with a secret of the site so that nobody else can guess rows by it."""
-        state = hmac.new(self.store.secret, digestmod=hashlib.sha256)
-        for table in tables:
-            state.update(repr((table.block, table.columns, (count_rows(table), len(table.columns)))).encode())
-            for values, *_ in table.chunks():
-                state.update(np.ascontiguousarray(values).data)
-        return state.hexdigest()[:32]
-
-    def _grouping(self, block: str) -> Grouping:
+    def _grouping(self, block: str) -> Grouping | None:
         """How the rows of a block are split: by a secret of this site's own, or one it shares with those it must."""
-        if sum(block in site.blocks for site in self.federation.sites) == 1:
-            secret = self.store.secret
-        elif self.group_secret:
-            secret = self.group_secret
-        elif self.dry_run is not None:
-            secret = self.store.secret
-        else:
-            raise Refused(Refusal.SECRET)
+        shared = sum(block in site.blocks for site in self.federation.sites) > 1
+        if shared and not self.group_secret and self.dry_run is None:
+            return None
+        secret = self.group_secret if shared and self.group_secret else self.store.secret
         return Grouping(group_key(secret), least=0)  # how many rows a group must have is for the rules to say
 
     def _entry(self, question: Question[Any], occasion: Occasion, outcome: str, **more: Any) -> LogEntry:
@@ -287,16 +415,20 @@ def _share_tag(layout: Layout | None, table: Table) -> str:
     return hashlib.sha256(repr(before).encode()).hexdigest()[:16] if before else ""
 
 
-def unstruck(table: Table, store: Store, also: frozenset[Mark] = frozenset()) -> Table:
-    """The rows of a block whose erasure was not carried out, nor is by these marks."""
-    gone = store.gone(table.block) | also
-    if not gone:
+def unstruck(table: Table, store: Store) -> Table:
+    """The rows of a block that were neither erased nor left out for good."""
+    persons, by_block = store.struck.persons(), store.struck.by_block()
+    if not len(persons) and not by_block:
         return table
     if not table.identified:
-        raise DataError(f"rows of block {table.block!r} were erased by their identifiers, and the table has none now")
+        raise DataError(f"rows of {table.source} were erased by their identifiers, and the table has none now")
 
     def stays(chunk: Chunk) -> BoolMatrix:
-        return np.array([mark not in gone for mark in store.marker.of_ids(table.block, chunk)], dtype=bool)
+        ids = chunk.ids or ()
+        kept: BoolMatrix = ~is_among(store.marker.of_ids(ids), persons)
+        for block, marks in by_block.items():
+            kept &= np.array([store.marker.of_id_in_block(block, one) not in marks for one in ids], dtype=bool)
+        return kept
 
     return table.select(stays)
 
@@ -308,25 +440,25 @@ def code_of(problem: BaseException) -> Refusal:
     return Refusal.DATA if isinstance(problem, DataError | FileError) else Refusal.FAILED
 
 
-def _kept(case: Case, sums: Any, answer: str) -> dict[str, Any]:
+def _kept(context: RuleContext, sums: Any, answer: str) -> dict[str, Any]:
     """What the log keeps of an answer."""
-    question = case.question
+    question = context.question
     basis = question.each.basis
     return {
-        "block": case.block,
+        "block": context.block,
         "numbers": sums.entries,
-        "rows": case.count,
-        "variables": case.p,
-        "version": case.version,
+        "rows": context.count,
+        "variables": context.p,
+        "version": context.version,
         "frame": digest_of(question.frame),
         "clips": question.clips,
         "basis": digest_of(basis.moments) if basis else "",
         "sources": basis.sources if basis else None,
         "groups": question.groups,
-        "split": case.split_tag,
-        "trim": case.trim,
-        "family": family_of(case),
-        "implied": is_implied(case) or None,
+        "split": context.split_tag,
+        "trim": context.trim,
+        "family": family_of(context),
+        "implied": is_implied(context) or None,
         "answer": answer,
     }
 

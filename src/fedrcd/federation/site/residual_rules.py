@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.federation.messages.refusals import Refusal, Refused
-from fedrcd.federation.site.case import Case
+from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.wire import digest_of
@@ -27,23 +27,23 @@ NO_VARIANCE = 1e-9
 """Eigenvalue of a correlation matrix below which rows do not vary in a direction."""
 
 
-def honest_pair_map(case: Case) -> None:
+def honest_pair_map(context: RuleContext) -> None:
     """Refuse residuals that are not those of least squares in the moments that came with them."""
-    question: Any = case.question
+    question: Any = context.question
     if question.residuals is None and question.basis is None:
         return
     if question.residuals is None:
         raise Refused(Refusal.MAP, "the question says where residuals come from and asks for none")
-    basis = _basis(question.basis, case)
+    basis = _basis(question.basis, context)
     R, _ = residual_map(basis.moments.cov, basis.sources)
     _require_close(question.residuals, R)
-    _grows_by_one(case, basis)
+    _grows_by_one(context, basis)
 
 
-def honest_entropy_map(case: Case) -> None:
+def honest_entropy_map(context: RuleContext) -> None:
     """As `honest_pair_map`, for residuals that are standardised; their offsets and correlations are checked too."""
-    question: Any = case.question
-    basis = _basis(question.basis, case)
+    question: Any = context.question
+    basis = _basis(question.basis, context)
     true = standardised_residuals(basis.moments, basis.sources)
     u = len(true.variables)
     pairs = question.pairs
@@ -57,39 +57,39 @@ def honest_entropy_map(case: Case) -> None:
     _require_close(question.residuals, true.R)
     _require_close(question.offset, true.offset)
     _require_close(question.rho, true.rho[pairs[:, 0], pairs[:, 1]])
-    _grows_by_one(case, basis)
+    _grows_by_one(context, basis)
 
 
-def honest_order(case: Case) -> None:
+def honest_order(context: RuleContext) -> None:
     """Refuse residuals along something that is not an order, or not the one that the run has found so far."""
-    question: Any = case.question
-    basis = _basis(question.basis, case, most=len(case.variables))
-    if len(basis.sources) != len(case.variables):
+    question: Any = context.question
+    basis = _basis(question.basis, context, most=len(context.variables))
+    if len(basis.sources) != len(context.variables):
         raise Refused(Refusal.MAP, "residuals are asked for along an order of some of the variables")
-    last = _last_residuals(case, basis)
+    last = _last_residuals(context, basis)
     if last is not None and basis.sources[: len(last)] != last:
         raise Refused(Refusal.PREFIX)
 
 
-def few_checks(case: Case) -> None:
+def few_checks(context: RuleContext) -> None:
     """Refuse residual powers along many different orders or moments: close to each other they tell single rows."""
-    question: Any = case.question
-    p = len(case.variables)
+    question: Any = context.question
+    p = len(context.variables)
     before = {
         (entry.basis, entry.sources)
-        for entry in case.answered_for_block
-        if entry.version == case.version and entry.sources is not None and len(entry.sources) == p
+        for entry in context.answered_about_rows
+        if entry.version == context.version and entry.sources is not None and len(entry.sources) == p
     }
     before.add((digest_of(question.basis.moments), question.basis.sources))
-    if len(before) > case.rules.checks:
+    if len(before) > context.rules.checks:
         raise Refused(Refusal.CHECKS)
 
 
-def _basis(basis: Basis | None, case: Case, most: int | None = None) -> Basis:
+def _basis(basis: Basis | None, context: RuleContext, most: int | None = None) -> Basis:
     """The moments and sources a map claims to come from, if they can be such; all but one are sources at most."""
     if basis is None:
         raise Refused(Refusal.MAP, "the question does not say where its residual map comes from")
-    p, moments, sources = len(case.variables), basis.moments, basis.sources
+    p, moments, sources = len(context.variables), basis.moments, basis.sources
     if moments.cov.shape != (p, p) or moments.mean.shape != (p,) or len(set(sources)) != len(sources):
         raise Refused(Refusal.MAP)
     if not all(0 <= source < p for source in sources) or len(sources) > (most or p - 1):
@@ -97,17 +97,17 @@ def _basis(basis: Basis | None, case: Case, most: int | None = None) -> Basis:
     finite = np.isfinite(moments.cov).all() and np.isfinite(moments.mean).all()
     if not finite or not np.array_equal(moments.cov, moments.cov.T):
         raise Refused(Refusal.MAP, "the covariance that came with the residual map is none")
-    _require_like_own(case, moments)
+    _require_like_own(context, moments)
     return basis
 
 
-def _require_like_own(case: Case, moments: Gaussian) -> None:
+def _require_like_own(context: RuleContext, moments: Gaussian) -> None:
     """Refuse a covariance far from that of the rows here: then residuals could be about anything.
 
     Compared in every direction in which the rows here vary, by the ratio of variances.
     """
-    chosen = [case.columns.index(name) for name in case.variables]
-    own = _covariance(case, chosen)
+    chosen = [context.columns.index(name) for name in context.variables]
+    own = _covariance(context, chosen)
     sd = np.sqrt(np.diagonal(own))
     safe = np.where(sd > 0, sd, 1.0)
     rank = int((np.linalg.eigvalsh(own / np.outer(safe, safe)) > NO_VARIANCE).sum())
@@ -120,17 +120,17 @@ def _require_like_own(case: Case, moments: Gaussian) -> None:
         raise Refused(Refusal.UNLIKE)
 
 
-def _covariance(case: Case, chosen: list[int]) -> Matrix:
+def _covariance(context: RuleContext, chosen: list[int]) -> Matrix:
     """The covariance of the rows here in the frame of the question, chunk by chunk."""
-    frame, p = case.question.frame, len(chosen)
+    frame, p = context.question.frame, len(chosen)
     mean, cov = np.zeros(p), np.zeros((p, p))
-    for values, *_ in case.rows.chunks():
+    for values, *_ in context.rows.chunks():
         mean += frame.express(values[:, chosen]).sum(axis=0)
-    mean /= case.count
-    for values, *_ in case.rows.chunks():
+    mean /= context.count
+    for values, *_ in context.rows.chunks():
         centred = frame.express(values[:, chosen]) - mean
         cov += centred.T @ centred
-    return cov / case.count
+    return cov / context.count
 
 
 def _require_close(came: Matrix, true: Matrix) -> None:
@@ -138,9 +138,9 @@ def _require_close(came: Matrix, true: Matrix) -> None:
         raise Refused(Refusal.MAP)
 
 
-def _grows_by_one(case: Case, basis: Basis) -> None:
+def _grows_by_one(context: RuleContext, basis: Basis) -> None:
     """Refuse other moments than before in the run, and sources that are not those of before and at most one more."""
-    last = _last_residuals(case, basis)
+    last = _last_residuals(context, basis)
     if last is None:
         if len(basis.sources) > 1:
             raise Refused(Refusal.PREFIX, "the first residuals of a run are given at most one variable")
@@ -148,9 +148,9 @@ def _grows_by_one(case: Case, basis: Basis) -> None:
         raise Refused(Refusal.PREFIX)
 
 
-def _last_residuals(case: Case, basis: Basis) -> tuple[int, ...] | None:
+def _last_residuals(context: RuleContext, basis: Basis) -> tuple[int, ...] | None:
     """The variables that the last residuals of this run were given, if there were any; they had the same moments."""
-    before = [entry for entry in case.answered if entry.run == case.run and entry.sources is not None]
+    before = [entry for entry in context.answered if entry.run == context.run and entry.sources is not None]
     if before and digest_of(basis.moments) != before[-1].basis:
         raise Refused(Refusal.MAP, "the covariance behind the residual maps changed within a run")
     return before[-1].sources if before else None

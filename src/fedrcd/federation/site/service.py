@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.site_file import read_site, require_declared
+from fedrcd.data.site_file import read_site
 from fedrcd.data.table import Table
-from fedrcd.errors import ProtocolError
+from fedrcd.errors import FedrcdError, ProtocolError
+from fedrcd.federation.ledger.refresh_messages import (
+    ContributionReply,
+    ContributionRequest,
+    LedgerNews,
+    NewsReply,
+    is_message,
+    pack_message,
+    unpack_message,
+)
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import Reply, Request, pack_reply, read_agreement, unpack_request
-from fedrcd.federation.site.release import Door, Occasion, code_of, unstruck
+from fedrcd.federation.messages.signatures import SiteKey
+from fedrcd.federation.site.log import LogEntry
+from fedrcd.federation.site.refreshing import Refreshing
+from fedrcd.federation.site.release import LEDGER, Door, Occasion, code_of
 from fedrcd.federation.site.secret import read_secret
 from fedrcd.federation.site.settings import SiteSettings
-from fedrcd.federation.site.store import Store
+from fedrcd.federation.site.store import SHORT, Store
+from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
 
@@ -33,16 +46,56 @@ class SiteService:
     def store(self) -> Iterator[Store]:
         """What the site remembers, open."""
         settings = self.settings
-        with Store(settings.state, settings.name, self.surroundings, wait=settings.deadline) as opened:
+        witness = Witness.beside(settings.key) if settings.key and "history" not in settings.rules.off else None
+        name, wait = settings.name, settings.deadline
+        with Store(settings.state, name, self.surroundings, witness=witness, wait=wait) as opened:
             yield opened
 
     def respond(self, packet: Packet) -> Packet:
         """The reply to a request, whatever it is: sums, or a fixed code; the text of no exception leaves."""
         try:
+            if is_message(packet):
+                message: Any = unpack_message(packet, (ContributionRequest, LedgerNews))
+                return pack_message(self._refresh(message))
             request = unpack_request(packet)
         except ProtocolError:
             return pack_reply(Reply("", "", self.settings.name, refusal=Refusal.MESSAGE))
         return pack_reply(self.reply(request))
+
+    def _refresh(self, message: ContributionRequest | LedgerNews) -> ContributionReply | NewsReply:
+        """The reply to a message of a refresh."""
+        asks = isinstance(message, ContributionRequest)
+        try:
+            agreement = read_agreement(self.settings.federation)
+            self._require_ours(message.federation, message.site, agreement.digest)
+            with self.store() as store:
+                door = open_door(self.settings, agreement.federation, store)
+                key = SiteKey.read(self.settings.key) if self.settings.key else None
+                refreshing = Refreshing(door, key, Path(self.settings.state))
+                if isinstance(message, ContributionRequest):
+                    return refreshing.contribute(message, read_tables(agreement.federation, self.settings))
+                return refreshing.hear(message)
+        except Exception as problem:  # whatever it is, its text may hold data: a code leaves
+            code = code_of(problem).value
+            self._note_refused(message.ledger, problem)
+            reply = ContributionReply if asks else NewsReply
+            return reply(self.settings.name, refusal=code)
+
+    def _note_refused(self, ledger: str, problem: BaseException) -> None:
+        """Write into the log that a refresh was refused; sums that were asked for have entries of their own."""
+        entry = LogEntry(
+            time=self.surroundings.now().isoformat(timespec="milliseconds"),
+            round=0,
+            federation=LEDGER,
+            question=f"refresh of ledger {ledger[:SHORT]}",
+            outcome=code_of(problem).value,
+            detail=str(problem) if isinstance(problem, FedrcdError) else type(problem).__name__,
+        )
+        try:
+            with self.store() as store:
+                store.append([entry])
+        except FedrcdError:
+            return
 
     def reply(self, request: Request) -> Reply:
         """The reply to a request that was understood; what happened is in the log before this returns."""
@@ -59,7 +112,7 @@ class SiteService:
             occasion = Occasion(request.run, request.round, request.digest, None, request.federation)
             try:
                 self._require_for_us(request, federation, agreement.digest)
-                tables = read_tables(federation, self.settings, store)
+                tables = read_tables(federation, self.settings)
                 occasion = occasion._replace(layout=agreement.layout(request.cohort))
             except Exception as problem:
                 door.note([request.question], occasion, problem)
@@ -67,12 +120,16 @@ class SiteService:
             [released] = door.release([request.question], tables, occasion)
         return Reply(request.run, request.digest, self.settings.name, released.version, released.blocks)
 
+    def _require_ours(self, federation: str, site: str, digest: str) -> None:
+        """Refuse what is of another federation, or for another site."""
+        if federation != digest:
+            raise Refused(Refusal.FEDERATION)
+        if site != self.settings.name:
+            raise Refused(Refusal.NAME)
+
     def _require_for_us(self, request: Request, federation: Federation, digest: str) -> None:
         """Refuse a question of another federation, for another site, or of a cohort that cannot be."""
-        if request.federation != digest:
-            raise Refused(Refusal.FEDERATION)
-        if request.site != self.settings.name:
-            raise Refused(Refusal.NAME)
+        self._require_ours(request.federation, request.site, digest)
         cohort = frozenset(request.cohort)
         in_order = tuple(site.name for site in federation.sites if site.name in cohort)
         if request.cohort != in_order or self.settings.name not in in_order:
@@ -81,6 +138,7 @@ class SiteService:
 
 def open_door(settings: SiteSettings, federation: Federation, store: Store) -> Door:
     """The door of a site, as its settings say."""
+    settings.rules.require_strict(trial=federation.trial)
     secret = read_secret(Path(settings.group_secret)) if settings.group_secret else b""
     return Door(
         site=settings.name,
@@ -94,19 +152,6 @@ def open_door(settings: SiteSettings, federation: Federation, store: Store) -> D
     )
 
 
-def read_tables(federation: Federation, settings: SiteSettings, store: Store) -> list[Table]:
-    """The rows of a site's table, a table per block, as many as the federation file says or less those erased."""
-    return declared_tables(federation, settings.name, settings.data, store)
-
-
-def declared_tables(
-    federation: Federation, site: str, data: str | os.PathLike[str], store: Store | None = None
-) -> list[Table]:
-    """As `read_tables`; without a store nothing was ever erased."""
-    tables = read_site(data, federation, federation.site(site))
-    if store is None:
-        require_declared(tables, federation)
-        return tables
-    remaining = [unstruck(table, store) for table in tables]
-    require_declared(remaining, federation, {table.block: len(store.gone(table.block)) for table in tables})
-    return remaining
+def read_tables(federation: Federation, settings: SiteSettings) -> list[Table]:
+    """The rows of a site's table, a table per block."""
+    return read_site(settings.data, federation, federation.site(settings.name))

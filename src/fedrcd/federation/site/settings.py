@@ -40,6 +40,8 @@ class SiteSettings:
         have the same. Others use one of their own.
     trim : float, optional
         Leave out rows with a value more than this many scales of the declared frame from its centre.
+    key : str
+        Path of the site's private key, with which it signs what it contributes; empty in a trial.
     """
 
     name: str
@@ -52,13 +54,14 @@ class SiteSettings:
     rules: Rules = field(default_factory=Rules)
     group_secret: str = ""
     trim: float | None = None
+    key: str = ""
 
     def __post_init__(self) -> None:
         if self.trim is not None and not 0 < self.trim < math.inf:
             raise ConfigError(f"trim must be a number above 0, got {self.trim!r}")
         if not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, got {self.deadline!r}")
-        self.rules.require_strict()
+        self.rules.require_strict(trial=True)  # whether it is one, the federation file says to the door
 
     def write(self, path: Path) -> None:
         """Write them to a file that only the owner can read."""
@@ -80,6 +83,7 @@ class SiteSettings:
         """The settings in a file."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-            return cls(**{**content, "rules": Rules(**content["rules"])})
+            numbers = content["rules"]
+            return cls(**{**content, "rules": Rules(**{**numbers, "off": tuple(numbers.get("off", ()))})})
         except (OSError, ValueError, TypeError, KeyError):
             raise FileError(f"cannot read the settings of a site in {path}; run `fedrcd site serve` again") from None

@@ -1,24 +1,30 @@
-"""All that a site remembers, in one file: what it was asked and what left, which rows were erased, its secrets.
+"""All that a site remembers, in one file: what it was asked and what left, which editions of its rows, its secrets.
 
-It never leaves the site. Rows are remembered by keyed marks; of their values there is a mark only while they are in the
-latest contribution, to see whether something changed. The keys are in the file: guard it like the table itself.
+It never leaves the site. Rows are known by keyed marks; only of the rows of the newest editions are values kept, and of
+erased rows never. The keys are in the file: guard it like the table itself.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
-from fedrcd.federation.ledger.contribution import Contribution
-from fedrcd.federation.ledger.receipts import Receipt
-from fedrcd.federation.site.log import START, LogEntry, chained, parsed
-from fedrcd.federation.site.marks import Mark, Marker, Marks, joined, split
+from fedrcd.federation.site import edition_tables, kept_values, known_ledgers, sent_contributions, struck_rows
+from fedrcd.federation.site.edition_tables import EditionTables
+from fedrcd.federation.site.kept_values import KeptValues
+from fedrcd.federation.site.known_ledgers import KnownLedgers
+from fedrcd.federation.site.log import START, LogEntry, chained, digest_of_line, parsed
+from fedrcd.federation.site.row_marks import Marker
+from fedrcd.federation.site.sent_contributions import SentContributions
+from fedrcd.federation.site.struck_rows import StruckRows
+from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings
 
 FILE = "site.db"
@@ -27,36 +33,25 @@ FILE = "site.db"
 OLD_FILES = ("log.jsonl", "secret", "approvals")
 """What the first release kept in that folder instead."""
 
-FILE_KIND = 0x46525331
+FILE_KIND = 0x46525332
+OLDER_KIND = 0x46525331
+"""Of stores made before there were editions."""
+
 SECRET_BYTES = 32
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE log (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE approvals (digest TEXT PRIMARY KEY, text TEXT NOT NULL)",
-    "CREATE TABLE versions (block TEXT, version INTEGER, time TEXT NOT NULL, purpose TEXT NOT NULL, "
-    "rows INTEGER NOT NULL, commitment TEXT NOT NULL, toggled BLOB NOT NULL, receipt TEXT, "
-    "PRIMARY KEY (block, version))",
-    "CREATE TABLE present (block TEXT PRIMARY KEY, ids BLOB NOT NULL, marks BLOB NOT NULL)",
-    "CREATE TABLE struck (block TEXT, mark BLOB, reason TEXT NOT NULL, due TEXT NOT NULL, version INTEGER, "
-    "PRIMARY KEY (block, mark))",
-    "CREATE TABLE outbox (block TEXT PRIMARY KEY, payload BLOB NOT NULL)",
-    "CREATE TABLE withdrawn (block TEXT PRIMARY KEY, time TEXT NOT NULL)",
+    "CREATE TABLE pinned (variable TEXT PRIMARY KEY, centre TEXT NOT NULL, scale TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE permits (name TEXT PRIMARY KEY, time TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TRIGGER log_stays BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the log stays'); END",
     "CREATE TRIGGER log_keeps BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'the log stays'); END",
+    *edition_tables.SCHEMA,
+    *kept_values.SCHEMA,
+    *known_ledgers.SCHEMA,
+    *struck_rows.SCHEMA,
+    *sent_contributions.SCHEMA,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A contribution that was made: when, why, over how many rows, and whether a receipt came back."""
-
-    block: str
-    version: int
-    time: str
-    purpose: str
-    rows: int
-    commitment: str
-    acknowledged: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +80,17 @@ class Store(Closing):
         site: str,
         surroundings: Surroundings = REAL,
         *,
+        witness: Witness | None = None,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        """Open the store in the folder of a site; a new one is made if there is none."""
+        """Open the store in the folder of a site; a new one is made if there is none.
+
+        A `witness` beside the site's key tells whether it is the one of before, and is told how far it goes.
+        """
         path = Path(folder) / FILE
         is_new = not path.exists()
+        _require_nothing_old(Path(folder), site)
         if is_new:
-            _require_nothing_old(Path(folder), site)
             _make_folder(Path(folder))
         self.surroundings = surroundings
         self._database = Database(
@@ -99,18 +98,37 @@ class Store(Closing):
         )
         if is_new:
             values = {"site": site.encode()}
-            values |= {name: surroundings.token_bytes(SECRET_BYTES) for name in ("secret", "key")}
+            values |= {name: surroundings.token_bytes(SECRET_BYTES) for name in ("secret", "key", "identity")}
             with self._database.changes():
                 for name, value in values.items():
                     self._database.run("INSERT INTO settings VALUES (?, ?)", name, value)
         settings = {str(name): bytes(value) for name, value in self._database.rows("SELECT name, value FROM settings")}
-        if settings.keys() != {"site", "secret", "key"}:
+        if settings.keys() != {"site", "secret", "key", "identity"}:
             self.close()
             raise FileError(f"the store {path} was never finished; delete it and begin anew")
         self.secret, self.marker = settings["secret"], Marker(settings["key"])
+        self.editions, self.struck = EditionTables(self._database), StruckRows(self._database)
+        self.sent, self.kept = SentContributions(self._database), KeptValues(self._database)
+        self.ledgers = KnownLedgers(self._database)
+        self.site, self._identity, self._witness = settings["site"].decode(), settings["identity"].hex(), witness
         if settings["site"].decode() != site:
             self.close()
-            raise ConfigError(f"{path} is the store of site {settings['site'].decode()!r}, not of {site!r}")
+            raise ConfigError(
+                f"{path} is the store of site {settings['site'].decode()!r}, not of {site!r}; if it was given another "
+                "name, say so with `fedrcd site rename`"
+            )
+        if witness is not None:
+            try:
+                hashes = self._hashes()
+                witness.require(self._identity, hashes, path)
+                if hashes:  # also of what was written without the key
+                    witness.note(self._identity, len(hashes), hashes[-1])
+            except FileError:
+                self.close()
+                raise
+
+    def _hashes(self) -> list[str]:
+        return [str(one) for (one,) in self._database.rows("SELECT hash FROM log ORDER BY number")]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -124,6 +142,25 @@ class Store(Closing):
     def now(self) -> str:
         """The time as the log writes it."""
         return self.surroundings.now().isoformat(timespec="milliseconds")
+
+    def today(self) -> date:
+        """The date, for what is due."""
+        return self.surroundings.now().date()
+
+    def changes(self) -> AbstractContextManager[None]:
+        """All that is changed in the block is on the disk when it ends, or nothing is."""
+        return self._database.changes()
+
+    def take_in(self, secret: bytes, key: bytes, lines: Sequence[str], approvals: Iterable[Pending]) -> None:
+        """Take over secrets, log and approvals of an earlier version; those of its secrets that it has."""
+        with self._database.changes():
+            for name, value in (("secret", secret), ("key", key)):
+                if value:
+                    self._database.run("UPDATE settings SET value = ? WHERE name = ?", value, name)
+            for line in lines:
+                self._database.run("INSERT INTO log (text, hash) VALUES (?, ?)", line, digest_of_line(line))
+            for one in approvals:
+                self._database.run("INSERT INTO approvals VALUES (?, ?)", one.digest, json.dumps(asdict(one)))
 
     # what was asked, and what left
 
@@ -144,6 +181,42 @@ class Store(Closing):
                 self._database.run("INSERT INTO log (text, hash) VALUES (?, ?)", *line)
             if also:
                 also()
+        if self._witness is not None:
+            hashes = self._hashes()
+            self._witness.note(self._identity, len(hashes), hashes[-1] if hashes else START)
+
+    def rename(self, site: str) -> None:
+        """The site has another name from now on; all that is known of its rows stays."""
+        with self._database.changes():
+            self._database.run("UPDATE settings SET value = ? WHERE name = 'site'", site.encode())
+        self.site = site
+
+    # the first frame, which stays
+
+    def pinned_frame(self) -> Mapping[str, tuple[float, float]]:
+        """Centre and scale of every variable that sums ever left about."""
+        rows = self._database.rows("SELECT variable, centre, scale FROM pinned")
+        return {str(name): (float.fromhex(centre), float.fromhex(scale)) for name, centre, scale in rows}
+
+    def pin_frame(self, frame: Mapping[str, tuple[float, float]]) -> None:
+        """Remember the frame of variables that have none yet; inside `append`."""
+        values = ((name, centre.hex(), scale.hex()) for name, (centre, scale) in frame.items())
+        self._database.run_many("INSERT OR IGNORE INTO pinned VALUES (?, ?, ?)", values)
+
+    # what a person allowed for the next edition
+
+    def permits(self) -> frozenset[str]:
+        """What was allowed and not yet made use of: "fill", "now"."""
+        return frozenset(str(name) for (name,) in self._database.rows("SELECT name FROM permits"))
+
+    def permit(self, name: str) -> None:
+        """Allow something for the next edition."""
+        with self._database.changes():
+            self._database.run("INSERT OR REPLACE INTO permits VALUES (?, ?)", name, self.now())
+
+    def use_permits(self) -> None:
+        """An edition was made: what was allowed for it is not for the next; inside `append`."""
+        self._database.run("DELETE FROM permits")
 
     # answers that wait for a person
 
@@ -174,144 +247,6 @@ class Store(Closing):
         self.hold(decided)
         return decided
 
-    # rows that were erased
-
-    def struck(self, block: str) -> set[Mark]:
-        """Identifiers that are to take no part any more, those that wait too."""
-        return {bytes(mark) for (mark,) in self._database.rows("SELECT mark FROM struck WHERE block = ?", block)}
-
-    def gone(self, block: str) -> set[Mark]:
-        """Identifiers that take no part at any door: their erasure was carried out."""
-        query = "SELECT mark FROM struck WHERE block = ? AND version IS NOT NULL"
-        return {bytes(mark) for (mark,) in self._database.rows(query, block)}
-
-    def pending(self, block: str) -> dict[Mark, date]:
-        """Erasures that are in no contribution yet, with their latest dates."""
-        query = "SELECT mark, due FROM struck WHERE block = ? AND version IS NULL"
-        return {bytes(mark): date.fromisoformat(due) for mark, due in self._database.rows(query, block)}
-
-    def settle(self, block: str) -> None:
-        """Take pending erasures for done: none of their rows was ever sent, or none is in the latest contribution."""
-        if self.pending(block):
-            latest = self.latest_version(block)
-            with self._database.changes():
-                self._database.run("UPDATE struck SET version = ? WHERE block = ? AND version IS NULL", latest, block)
-
-    def strike(self, rows: Mapping[str, Collection[Mark]], due: date) -> None:
-        """Remember rows to be erased, by block."""
-        with self._database.changes():
-            for block, marks in rows.items():
-                self._strike(block, marks, "erased", due, None)
-
-    def has_struck(self) -> bool:
-        """Whether rows of any block were ever to be erased."""
-        return any(True for _ in self._database.rows("SELECT 1 FROM struck LIMIT 1"))
-
-    # contributions
-
-    def take_in(self, key: bytes, tables: Mapping[str, Iterable[tuple[object, ...]]]) -> None:
-        """Take over the key and the tables of contributions that were remembered elsewhere."""
-        with self._database.changes():
-            self._database.run("UPDATE settings SET value = ? WHERE name = 'key'", key)
-            for table, rows in tables.items():
-                for row in rows:
-                    self._database.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
-        self.marker = Marker(key)
-
-    def sent(self) -> list[Sent]:
-        """Every contribution that was ever made here."""
-        query = (
-            "SELECT block, version, time, purpose, rows, commitment, receipt IS NOT NULL FROM versions ORDER BY 1, 2"
-        )
-        return [Sent(*labels, bool(filed)) for *labels, filed in self._database.rows(query)]  # type: ignore[call-arg]
-
-    def latest_version(self, block: str) -> int:
-        """The last version that was made; 0 if none was."""
-        query = "SELECT COALESCE(MAX(version), 0) FROM versions WHERE block = ?"
-        return int(next(self._database.rows(query, block))[0])
-
-    def present(self, block: str) -> Marks | None:
-        """The rows of the latest contribution, if there is one; in no order."""
-        for ids, marks in self._database.rows("SELECT ids, marks FROM present WHERE block = ?", block):
-            return Marks(tuple(split(ids)), tuple(split(marks)))
-        return None
-
-    def toggled(self, block: str) -> list[frozenset[Mark]]:
-        """By version, latest first, which identifiers came or went with it."""
-        query = "SELECT toggled FROM versions WHERE block = ? ORDER BY version DESC"
-        return [frozenset(split(blob)) for (blob,) in self._database.rows(query, block)]
-
-    def is_withdrawn(self, block: str) -> bool:
-        """Whether the site took the whole block out."""
-        return any(True for _ in self._database.rows("SELECT 1 FROM withdrawn WHERE block = ?", block))
-
-    def record(
-        self, contribution: Contribution, marks: Marks, toggled: Iterable[Mark], withheld: Collection[Mark], day: date
-    ) -> None:
-        """Remember a contribution before it leaves, inside `append`; it stays in the outbox until `acknowledge`."""
-        block, version = contribution.block, contribution.version
-        self._database.run("DELETE FROM withdrawn WHERE block = ?", block)
-        self._strike(block, withheld, "withheld", day, version)
-        self._database.run("UPDATE struck SET version = ? WHERE block = ? AND version IS NULL", version, block)
-        self._database.run(
-            "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
-            *(block, version, day.isoformat(), contribution.purpose, contribution.rows, contribution.commitment),
-            joined(toggled),
-        )
-        self._forget(block)
-        self._database.run("INSERT INTO present VALUES (?, ?, ?)", block, joined(marks.ids), joined(marks.rows))
-        self._database.run("INSERT INTO outbox VALUES (?, ?)", block, contribution.to_bytes())
-
-    def withdraw(self, block: str, day: date) -> None:
-        """Remember that the whole block was taken out; and who was in it, should it come back."""
-        with self._database.changes():
-            self._database.run("DELETE FROM outbox WHERE block = ?", block)
-            self._database.run("UPDATE present SET marks = x'' WHERE block = ? AND ids <> x''", block)
-            self._database.run("INSERT INTO withdrawn VALUES (?, ?)", block, day.isoformat())
-
-    def outbox(self, block: str) -> bytes | None:
-        """The bytes of a contribution that was made and not yet delivered."""
-        query = "SELECT payload FROM outbox WHERE block = ?"
-        return next((bytes(payload) for (payload,) in self._database.rows(query, block)), None)
-
-    def acknowledge(self, receipt: Receipt) -> None:
-        """File the receipt for a contribution; its bytes are no longer kept."""
-        content = receipt.content
-        query = "SELECT commitment FROM versions WHERE block = ? AND version = ?"
-        known = next(self._database.rows(query, content["block"], content["version"]), None)
-        if known is None or known[0] != content["commitment"]:
-            raise ConfigError("the receipt is for a contribution that was not made here")
-        with self._database.changes():
-            where = (content["block"], content["version"])
-            statement = "UPDATE versions SET receipt = ? WHERE block = ? AND version = ?"
-            self._database.run(statement, receipt.to_json(), *where)
-            self._drop_bytes(content["block"], content["commitment"])
-
-    def delivered(self, block: str, commitment: str) -> None:
-        """A contribution was handed over by file; its bytes are no longer kept."""
-        with self._database.changes():
-            self._drop_bytes(block, commitment)
-
-    def receipts(self) -> Iterator[Receipt]:
-        """All receipts that were filed."""
-        for (text,) in self._database.rows("SELECT receipt FROM versions WHERE receipt IS NOT NULL"):
-            yield Receipt.from_json(text)
-
-    def _drop_bytes(self, block: str, commitment: str) -> None:
-        """Delete the bytes of a contribution, unless a later one waits."""
-        query = "SELECT commitment FROM versions WHERE block = ? ORDER BY version DESC LIMIT 1"
-        if next(self._database.rows(query, block))[0] == commitment:
-            self._database.run("DELETE FROM outbox WHERE block = ?", block)
-
-    def _strike(self, block: str, marks: Collection[Mark], reason: str, due: date, version: int | None) -> None:
-        for mark in marks:
-            values = (block, mark, reason, due.isoformat(), version)
-            self._database.run("INSERT INTO struck VALUES (?, ?, ?, ?, ?)", *values)
-
-    def _forget(self, block: str) -> None:
-        self._database.run("DELETE FROM present WHERE block = ?", block)
-        self._database.run("DELETE FROM outbox WHERE block = ?", block)
-
 
 SHORT = 12
 """Characters of a digest by which people name a question."""
@@ -319,17 +254,24 @@ SHORT = 12
 
 def owner_of(folder: Path) -> str:
     """The name of the site whose store is in a folder; empty if there is none yet."""
+    _require_nothing_old(folder, "NAME")
     if not (folder / FILE).is_file():
-        _require_nothing_old(folder, "NAME")
         return ""
     with Database(folder / FILE, "store of a site", FILE_KIND, SCHEMA, create=False) as database:
         names = [bytes(value).decode() for (value,) in database.rows("SELECT value FROM settings WHERE name = 'site'")]
     return names[0] if names else ""
 
 
+def is_older(path: Path) -> bool:
+    """Whether a file is a store made before there were editions, by the mark in its header."""
+    with path.open("rb") as file:
+        return file.read(72)[68:] == OLDER_KIND.to_bytes(4, "big")
+
+
 def _require_nothing_old(folder: Path, site: str) -> None:
-    """Raise if a folder holds what the first release kept there."""
-    if any((folder / name).exists() for name in OLD_FILES):
+    """Raise if a folder holds what an earlier version kept there."""
+    first = not (folder / FILE).exists() and any((folder / name).exists() for name in OLD_FILES)
+    if first or ((folder / FILE).is_file() and is_older(folder / FILE)):
         raise FileError(
             f"{folder} was written by an earlier version; bring it over with "
             f"`fedrcd site migrate --name {site} --state {folder}`"

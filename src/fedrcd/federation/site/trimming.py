@@ -45,6 +45,16 @@ def tagged_limit(tag: str) -> str:
     return f"--trim {tag.split()[0]}" if tag else "no --trim"
 
 
+def other_trim(block: str, tag: str, before: str) -> str:
+    """That rows were trimmed otherwise before, in words."""
+    limit = tagged_limit(before)
+    how = f"{limit} in another frame" if limit == tagged_limit(tag) else limit
+    return (
+        f"block {block!r}: its rows were summed with {how} before; keep to that: only rows of a new block may be "
+        "trimmed otherwise"
+    )
+
+
 def _frame_of(columns: Sequence[str], federation: Federation) -> Frame:
     """The declared frame of some columns."""
     declared = [federation.frame[name] for name in columns if name in federation.frame]

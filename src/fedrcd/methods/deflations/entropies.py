@@ -18,7 +18,8 @@ import numpy as np
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.gaussianity import entropy_distance_from_gaussian
 from fedrcd.methods.skeleton import Evidence, Marginals
-from fedrcd.protocol.questions import Basis, EntropyQuestion, Rounds, ask
+from fedrcd.protocol.entropy_question import EntropyQuestion
+from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.expectation import Gaussian

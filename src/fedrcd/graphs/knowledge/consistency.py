@@ -9,7 +9,7 @@ import numpy as np
 
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import ancestry
-from fedrcd.graphs.knowledge.clashes import arrow, arrows, in_words, smallest_clash
+from fedrcd.graphs.knowledge.clash_messages import arrow, arrows, in_words, smallest_clash
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.graphs.knowledge.required_paths import Ways, closed
 from fedrcd.suggest import did_you_mean

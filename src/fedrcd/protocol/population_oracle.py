@@ -13,7 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedrcd.protocol.questions import PairQuestion, Question, S, TensorQuestion
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Question, S
+from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_index import pair_index

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.data.rows import Rows, count_rows
@@ -14,14 +14,15 @@ from fedrcd.statistics.frame import Frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class RuleContext:
     """Everything that the rules look at.
 
-    `rows` are the complete rows of `block`; `frame` is the declared one, if it is declared; `history` is what the site
-    logged about this federation. `version` tags the rows as they are, `share` what of them this site answers for;
-    `split` gives the rows of each of some number of groups, and `split_tag` tells one way to split from another. `trim`
-    is empty, or tells how rows far out were left out. `trusted` says whether the site trusts its coordinator with what
-    it asks.
+    `rows` are those of an edition of `block`, or of one to be, whose label is `version`. `frame` is the declared one,
+    if it is declared, `pinned` the one in which sums left before, by variable. `history` is what the site logged;
+    `related` are the labels of all editions that share persons with these rows, `vectors` those of the editions that
+    persons here were in together. `share` tells what of the rows this site answers for; `split` gives the rows of each
+    of some number of groups, and `split_tag` tells one way to split from another. `trim` is empty, or tells how rows
+    far out were left out. `trusted` says whether the site trusts its coordinator with what it asks.
     """
 
     question: Question[Any]
@@ -31,6 +32,9 @@ class Case:
     rows: Rows
     history: Sequence[LogEntry]
     rules: Rules
+    pinned: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    related: frozenset[str] = frozenset()
+    vectors: Sequence[frozenset[str]] = ()
     block: str = ""
     version: str = ""
     share: str = ""
@@ -60,6 +64,6 @@ class Case:
         return [entry for entry in self.history if entry.outcome == ANSWERED]
 
     @property
-    def answered_for_block(self) -> list[LogEntry]:
-        """What left before about this block."""
-        return [entry for entry in self.answered if entry.block == self.block]
+    def answered_about_rows(self) -> list[LogEntry]:
+        """What left before about any of these persons, whatever their block was called."""
+        return [entry for entry in self.answered if entry.version in self.related]

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedrcd.protocol.questions import PairQuestion, Question, S
+from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.transport import Setting, Traffic, Transport
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants

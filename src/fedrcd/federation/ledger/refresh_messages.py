@@ -1,0 +1,136 @@
+"""What coordinator and site say to each other when a ledger is brought up to date over the network.
+
+Two exchanges: the coordinator asks for contributions about present editions, then tells what became of the ledger, with
+receipts, certificates, and what the other sites have seen of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fedrcd.errors import ProtocolError
+from fedrcd.federation.ledger.configuration import Configuration
+from fedrcd.federation.ledger.contribution import SignedContribution
+from fedrcd.federation.ledger.entries import Entry
+from fedrcd.federation.ledger.heads import SignedHead
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.messages.requests import VERSION
+from fedrcd.protocol.wire import KINDS, Packet, pack, unpack
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContributionRequest:
+    """Asks a site for its present editions, in the configuration of a ledger.
+
+    `versions` are the latest ones of its blocks that the ledger has, `federation` the digest of the federation file.
+    """
+
+    federation: str
+    site: str
+    ledger: str
+    configuration: Configuration
+    groups: int
+    versions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """What a site holds back of a block: how many persons, and until when at most; empty where there is no date."""
+
+    block: str
+    persons: int
+    due: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContributionReply:
+    """What a site contributes, what it holds back, how many erasures wait, and what it has seen of the ledger."""
+
+    site: str
+    items: tuple[SignedContribution, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
+    pending: int = 0
+    head: SignedHead | None = None
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRecord:
+    """An entry of a ledger as it travels."""
+
+    number: int
+    text: str
+    hash: str
+    signature: str
+
+    @classmethod
+    def of(cls, entry: Entry) -> EntryRecord:
+        """That of an entry."""
+        return cls(entry.number, entry.text, entry.hash, entry.signature)
+
+    def entry(self) -> Entry:
+        """The entry."""
+        return Entry(self.number, self.text, self.hash, self.signature)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LedgerNews:
+    """What became of a ledger: entries that the site has not seen, and what the others have.
+
+    `acknowledged` are the numbers of entries that are receipts for this site, `certificates` of erasures, as JSON.
+    """
+
+    federation: str
+    site: str
+    ledger: str
+    public_key: str
+    entries: tuple[EntryRecord, ...]
+    acknowledged: tuple[int, ...]
+    certificates: tuple[str, ...]
+    heads: tuple[SignedHead, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewsReply:
+    """That a site has verified the news, and what it has seen now; or why it does not believe them."""
+
+    site: str
+    head: SignedHead | None = None
+    refusal: str | None = None
+
+
+KINDS["contribution-request/1"] = ContributionRequest
+KINDS["held-back/1"] = HeldBack
+KINDS["contribution-reply/1"] = ContributionReply
+KINDS["ledger-entry/1"] = EntryRecord
+KINDS["ledger-news/1"] = LedgerNews
+KINDS["news-reply/1"] = NewsReply
+
+MESSAGE = "message"
+"""Key of a packet's header that holds one of these, where a question has its own."""
+
+
+def pack_message(message: Any) -> Packet:
+    """The packet of a message."""
+    packed = pack(message)
+    return Packet({"fedrcd": VERSION, MESSAGE: packed.header}, packed.arrays)
+
+
+def is_message(packet: Packet) -> bool:
+    """Whether a packet holds one of these messages."""
+    return isinstance(packet.header, dict) and MESSAGE in packet.header
+
+
+def unpack_message(packet: Packet, wanted: type[M] | tuple[type[M], ...]) -> M:
+    """The message in a packet; `ProtocolError` unless it is of a wanted kind."""
+    header = packet.header
+    if not isinstance(header, dict) or set(header) != {"fedrcd", MESSAGE} or header["fedrcd"] != VERSION:
+        raise ProtocolError(f"this is not a message of {VERSION}")
+    message = unpack(Packet(header[MESSAGE], packet.arrays), wanted)
+    code = getattr(message, "refusal", None)
+    if code is not None and code not in set(Refusal):
+        raise ProtocolError("the reply refuses for a reason that is not known here; update fedrcd")
+    return message

@@ -1,0 +1,34 @@
+"""The rows of a block that an answer is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fedrcd.data.table import Table
+from fedrcd.federation.site.census import Census
+from fedrcd.federation.site.edition_tables import Edition
+from fedrcd.federation.site.row_marks import NOBODY, MarkVector
+from fedrcd.protocol.groups import Grouping
+
+
+class BlockRows(NamedTuple):
+    """The rows of a block: all that were not erased, those of them that are summed, and how groups are drawn."""
+
+    whole: Table
+    summed: Table
+    grouping: Grouping | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """The rows of a block that an answer is about: of an edition, or of one to be, then `edition` is None."""
+
+    rows: Table
+    grouping: Grouping | None
+    edition: Edition | None
+    census: Census | None = None
+    fingerprint: str = ""
+    replaces: Edition | None = None
+    withheld: MarkVector = field(default_factory=lambda: NOBODY)
+    """Persons who are left out for good, to hide others among them."""

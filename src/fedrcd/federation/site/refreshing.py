@@ -1,0 +1,113 @@
+"""A site's part when a ledger is brought up to date over the network: contribute, then verify what became of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedrcd.data.federation import Federation
+from fedrcd.data.table import Table
+from fedrcd.errors import FileError, ProtocolError
+from fedrcd.federation.ledger.contribution import SignedContribution
+from fedrcd.federation.ledger.heads import SignedHead
+from fedrcd.federation.ledger.receipts import Receipt
+from fedrcd.federation.ledger.refresh_messages import (
+    ContributionReply,
+    ContributionRequest,
+    HeldBack,
+    LedgerNews,
+    NewsReply,
+)
+from fedrcd.federation.messages.refusals import Refusal, Refused
+from fedrcd.federation.messages.signatures import SiteKey
+from fedrcd.federation.site.erasure import Member, Renewal, renew
+from fedrcd.federation.site.release import Door
+
+CERTIFICATES = "certificates"
+"""Folder of a site's state in which certificates of erasures are filed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshing:
+    """Answers the messages of a refresh, for one site."""
+
+    door: Door
+    key: SiteKey | None
+    folder: Path
+
+    @property
+    def federation(self) -> Federation:
+        """What was agreed on."""
+        return self.door.federation
+
+    def contribute(self, request: ContributionRequest, tables: list[Table]) -> ContributionReply:
+        """Contributions of all blocks whose latest one in the ledger is not about the present edition."""
+        member = Member(
+            door=self.door, configuration=request.configuration, groups=request.groups, key=self.key, approves=True
+        )
+        versions, store = dict(request.versions), self.door.store
+        items, held_back = [], []
+        for table in tables:
+            last = store.sent.latest(table.block)
+            lacks = last is not None and versions.get(table.block, 0) < last.version
+            renewal = renew(member, table, store.today(), again=lacks)
+            if renewal.contribution is not None:
+                items.append(SignedContribution.by(self.key, renewal.contribution, versions.get(table.block, 0)))
+            held_back += _held_back(renewal)
+        return ContributionReply(
+            self.door.site, tuple(items), tuple(held_back), len(store.struck.pending()), self.head(request.ledger)
+        )
+
+    def hear(self, news: LedgerNews) -> NewsReply:
+        """Verify that the ledger continues what was seen here and by the others, and file receipts and certificates."""
+        ledgers, store = self.door.store.ledgers, self.door.store
+        entries = [record.entry() for record in news.entries]
+        try:
+            before = ledgers.head(news.ledger)
+            ledgers.follow(entries, news.public_key)
+            self._compare(news, 0 if before is None else before.number)
+            for entry in entries:
+                if entry.number in news.acknowledged:
+                    receipt = Receipt(entry, news.public_key)
+                    ledgers.require_acknowledged(receipt)
+                    store.sent.acknowledge(receipt)
+        except ProtocolError as problem:
+            raise Refused(Refusal.LEDGER, str(problem)) from None
+        self._file(news)
+        return NewsReply(self.door.site, self.head(news.ledger))
+
+    def _compare(self, news: LedgerNews, before: int) -> None:
+        """Raise if another site has seen another ledger, or what it has seen is kept back."""
+        keys = {site.name: site.key for site in self.federation.sites}
+        for head in news.heads:
+            if head.site != self.door.site and keys.get(head.site):
+                self.door.store.ledgers.compare(head, keys[head.site])
+        if not all(keys.values()):
+            return  # a trial, in which nobody signs
+        self.door.store.ledgers.require_shown(news.ledger, news.heads, before, self.door.site)
+
+    def head(self, ledger: str) -> SignedHead | None:
+        """What was seen of a ledger here, signed; nothing in a trial."""
+        seen = self.door.store.ledgers.head(ledger)
+        return None if seen is None or self.key is None else SignedHead.by(self.key, self.door.site, ledger, seen)
+
+    def _file(self, news: LedgerNews) -> None:
+        """Write certificates into the folder of the site."""
+        for text in news.certificates:
+            content: dict[str, Any] = json.loads(text)
+            number = int(content["entry"]["number"])
+            path = self.folder / CERTIFICATES / f"{news.ledger}-{number}.json"
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                path.write_text(text, encoding="utf-8")
+            except OSError as problem:
+                raise FileError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def _held_back(renewal: Renewal) -> list[HeldBack]:
+    waiting = renewal.waiting
+    if waiting is None:
+        return []
+    return [HeldBack(renewal.block, waiting.persons, "" if waiting.due is None else waiting.due.isoformat())]

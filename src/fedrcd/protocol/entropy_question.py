@@ -1,0 +1,63 @@
+"""The question behind entropy sums: of standardised residuals and of residuals among pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fedrcd.errors import ProtocolError
+from fedrcd.protocol.questions import COMMON_RULES, Asking, Basis, Share, whole_rows
+from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
+from fedrcd.statistics.frame import Frame
+from fedrcd.typing import IntMatrix, Matrix, Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntropyQuestion(Asking):
+    """Asks for entropy sums of standardised residuals u = R z - offset and of residuals among pairs of them.
+
+    `singles` says whether the u themselves are asked for; `pairs` and `rho` are as in `entropy_sums`.
+    """
+
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "pair cells", "entropy map")
+
+    variables: tuple[str, ...]
+    frame: Frame
+    residuals: Matrix
+    offset: Vector
+    pairs: IntMatrix
+    rho: Vector
+    singles: bool
+    basis: Basis | None = None
+    """Where the residual map comes from."""
+
+    @property
+    def needs_trust(self) -> bool:
+        """It does: whoever chooses the map chooses which rows weigh."""
+        return True
+
+    def share(self, layout: Layout | None, holding: int) -> Share[EntropySums] | None:
+        """Complete rows: residuals need all columns."""
+        return whole_rows(self, layout, holding)
+
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> EntropySums:
+        """Entropy sums of the rows."""
+        if gaps:
+            raise ProtocolError("entropies of residuals need complete rows")
+        R = self.residuals.T
+        standardised = (z @ R - self.offset for z in blocks)
+        return entropy_sums(standardised, R.shape[1] if self.singles else 0, self.pairs, self.rho)
+
+    def describe(self) -> str:
+        """What an answer would tell, in one line."""
+        return (
+            f"the row count and, for {len(self.residuals)} residuals and {len(self.pairs)} residuals of pairs of them, "
+            "two sums from which their entropy follows"
+        )
+
+    def fits(self, plane: Any) -> bool:
+        """Whether these are as many entropy sums as are asked for."""
+        m = len(self.pairs) + (len(self.residuals) if self.singles else 0)
+        return bool(plane.kind == EntropySums.kind and plane.log_cosh.shape == plane.gauss.shape == (m,))

@@ -1,0 +1,24 @@
+"""Whatever happens at five sites, their answers together tell nobody, and the ledger is that of a fresh federation."""
+
+import pytest
+
+from tests.federation import edition_histories
+from tests.federation.edition_histories import live
+
+pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_life_tells_nobody(seed, tmp_path):
+    ending = live(tmp_path, seed)
+    assert ending.problems == []
+    assert ending.releases > 15
+
+
+def test_the_checker_finds_what_the_rule_prevents(tmp_path, monkeypatch):
+    """Without the rule the same lives tell single persons."""
+    monkeypatch.setattr(edition_histories, "OFF", ("batch",))
+    for seed in (1, 2, 3):
+        (tmp_path / str(seed)).mkdir()
+        problems = live(tmp_path / str(seed), seed).problems
+        assert any("persons are told" in problem for problem in problems)

@@ -1,0 +1,240 @@
+"""A ledger is brought up to date over the network: what travels, what is filed, and which lies are found."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedrcd.api.from_ledger import discover_stored
+from fedrcd.data.federation import write_federation
+from fedrcd.data.site_file import read_site
+from fedrcd.federation.coordinator.gather import RetryPolicy, SiteLost
+from fedrcd.federation.coordinator.refresh import Refresher
+from fedrcd.federation.ledger.certificate import require_genuine
+from fedrcd.federation.ledger.configuration import configure
+from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.ledger.refresh_messages import ContributionReply, LedgerNews, pack_message, unpack_message
+from fedrcd.federation.messages.keys import make_development_keys
+from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.site.erasure import find_rows, strike_rows
+from fedrcd.federation.site.log import ANSWERED
+from fedrcd.federation.site.refreshing import CERTIFICATES
+from fedrcd.federation.site.service import SiteService, open_door, read_tables
+from fedrcd.methods.registry import build
+from fedrcd.protocol.driver import run
+from fedrcd.protocol.in_process import in_process
+from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.sites import NAMES, horizontal
+
+P = 3
+A, B, C = NAMES
+
+
+class Carrier:
+    """Carries packets to sites in this process and remembers them; `instead` answers in place of some sites."""
+
+    def __init__(self, services, instead=None):
+        self.services, self.instead, self.sent, self.received = services, instead or {}, [], []
+
+    def deliver(self, packets, _seconds):
+        for site, packet in packets.items():
+            self.sent.append((site, packet))
+            reply = self.instead.get(site, self.services[site].respond)(packet)
+            self.received.append((site, reply))
+            yield site, reply
+
+
+class Federated:
+    """Three sites with keys and identifiers, and a ledger."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        public = make_development_keys(folder / "keys", NAMES, ["localhost"])
+        self.disk = horizontal(folder, p=P, rows=(400, 420, 440), keys=public)
+        self.federation = replace(self.disk.federation, id_column="id")
+        write_federation(self.disk.file, self.federation)
+        for site in NAMES:
+            table = pd.read_parquet(self.disk.data(site))
+            table.insert(0, "id", [f"patient-{site}-{k}" for k in range(len(table))])
+            table.to_parquet(self.disk.data(site))
+        self.services = {
+            site: SiteService(self.disk.settings(site, key=str(folder / "keys" / site), trust_coordinator=False))
+            for site in NAMES
+        }
+        configuration = configure(self.federation, grid=ARITHMETIC["exact"])
+        admitted = {site.name: site.key for site in self.federation.sites}
+        with Ledger.create(self.path, configuration, admitted) as ledger:
+            self.configuration = ledger.configuration
+
+    @property
+    def path(self):
+        return self.folder / "ledger.db"
+
+    def refresh(self, carrier=None, ledger=None, **changes):
+        with Ledger.open(ledger or self.path) as opened:
+            return Refresher(
+                federation=self.federation,
+                ledger=opened,
+                courier=carrier or Carrier(self.services),
+                retry_policy=RetryPolicy(retries=0, pause=0.0),
+                **{"cohort": NAMES, **changes},
+            ).run()
+
+    def erase(self, site, count):
+        """So many rows of a site, at the site."""
+        service = self.services[site]
+        with service.store() as store:
+            door = open_door(service.settings, self.federation, store)
+            tables = read_tables(self.federation, service.settings)
+            chosen = [f"patient-{site}-{k}" for k in range(count)]
+            strike_rows(door, tables, find_rows(tables, chosen), store.today())
+
+    def rows(self, site, first=0):
+        [table] = read_site(self.disk.data(site), self.federation, self.federation.site(site))
+        return table.keep(np.arange(len(table.values)) >= first)
+
+
+@pytest.fixture
+def federated(tmp_path):
+    return Federated(tmp_path)
+
+
+def test_a_refresh_brings_ledger_and_sites_to_the_same_state(federated):
+    first = federated.refresh()
+    assert {site: len(numbers) for site, numbers in first.entries.items()} == dict.fromkeys(NAMES, 1)
+    federated.erase(A, 150)
+    second = federated.refresh()
+    assert {site: len(numbers) for site, numbers in second.entries.items()} == {A: 1, B: 0, C: 0}
+    with Ledger.open(federated.path) as ledger:
+        assert ledger.entries[second.entries[A][0] - 1].kind == "erased"
+        found = discover_stored(ledger, "fedrcd-s")
+        identity = ledger.identity
+    left = [federated.rows(A, 150), federated.rows(B), federated.rows(C)]
+    configuration = federated.configuration
+    fresh = in_process(left, federated.federation.variables, frame=configuration.frame, grid=configuration.grid)
+    expected = run(build("fedrcd-s").rounds(fresh.setting), fresh)
+    assert found.B.tobytes() == expected.B.tobytes()
+    with federated.services[A].store() as store:
+        assert store.ledgers.head(identity).number == second.entries[A][0]
+    [certificate] = (federated.disk.state(A) / CERTIFICATES).iterdir()
+    require_genuine(json.loads(certificate.read_text()))
+    assert not (federated.disk.state(B) / CERTIFICATES).exists()
+
+
+def test_a_pending_erasure_reaches_the_coordinator_as_a_number(federated):
+    federated.refresh()
+    federated.erase(A, 2)
+    carrier = Carrier(federated.services)
+    refreshed = federated.refresh(carrier)
+    assert refreshed.entries[A] == []
+    assert refreshed.pending == {A: 2}
+    [held] = refreshed.held_back[A]
+    assert (held["persons"], held["block"]) == (2, A)
+    assert held["due"] is not None
+    for _, packet in carrier.received:
+        assert b"patient" not in as_bytes(packet)
+
+
+def as_bytes(packet):
+    return json.dumps(packet.header).encode() + b"".join(one.tobytes() for one in packet.arrays)
+
+
+def test_a_refresh_without_changes_adds_nothing(federated):
+    federated.refresh()
+    with Ledger.open(federated.path) as ledger:
+        before = len(ledger.entries)
+    assert not any(federated.refresh().entries.values())
+    with Ledger.open(federated.path) as ledger:
+        assert len(ledger.entries) == before
+
+
+def test_a_contribution_that_was_lost_on_the_way_is_handed_over_at_the_next_refresh(federated):
+    def lost(packet):
+        federated.services[B].respond(packet)
+        raise SiteLost(B, "its answer was lost")
+
+    with pytest.raises(SiteLost):
+        federated.refresh(Carrier(federated.services, {B: lost}))
+    again = federated.refresh()
+    assert len(again.entries[B]) == 1
+    with Ledger.open(federated.path) as ledger:
+        assert set(ledger.roster.standings) == {(site, site) for site in NAMES}
+
+
+def test_a_forged_contribution_is_not_taken_in(federated):
+    """The coordinator's link writes something in a site's name."""
+
+    def forged(packet):
+        reply = unpack_message(federated.services[B].respond(packet), ContributionReply)
+        return pack_message(replace(reply, items=tuple(replace(item, signature="00") for item in reply.items)))
+
+    with pytest.raises(SiteLost, match="not signed with the key"):
+        federated.refresh(Carrier(federated.services, {B: forged}))
+
+
+def refusals(federated, site):
+    """Why a site did not believe a ledger."""
+    with federated.services[site].store() as store:
+        return [entry.detail for entry in store.entries() if entry.outcome == Refusal.LEDGER]
+
+
+def test_a_ledger_that_was_rolled_back_is_found_at_the_next_refresh(federated):
+    federated.refresh()
+    before = federated.folder / "before.db"
+    shutil.copy(federated.path, before)
+    federated.erase(A, 150)
+    federated.refresh()
+    shutil.copy(before, federated.path)
+    with pytest.raises(SiteLost, match="hospital-a"):
+        federated.refresh()
+    [said] = refusals(federated, A)
+    assert "rewritten" in said  # it was contributed to anew, under a number that was used before
+
+
+def test_a_fork_is_found_by_what_the_others_have_seen(federated):
+    """Hospital B is shown a ledger of its own from here on."""
+    federated.refresh()
+    fork = federated.folder / "fork.db"
+    shutil.copy(federated.path, fork)
+    shutil.copy(federated.path.with_name("ledger.db.key"), federated.folder / "fork.db.key")
+    federated.erase(A, 150)
+    federated.erase(B, 150)
+    federated.refresh(cohort=(A,))
+    federated.refresh(cohort=(B,), ledger=fork)
+    with pytest.raises(SiteLost):
+        federated.refresh(cohort=(A, B))
+    told = [*refusals(federated, A), *refusals(federated, B)]
+    assert any("forked or rolled back" in one or "rewritten" in one for one in told)
+
+
+def test_news_from_which_the_heads_of_others_were_cut_is_not_believed(federated):
+    federated.refresh()
+    federated.erase(B, 150)
+    told = []
+
+    def cut(packet):
+        if "ledger-news" not in json.dumps(packet.header):
+            return federated.services[A].respond(packet)
+        news = unpack_message(packet, LedgerNews)
+        told.append(len(news.heads))
+        return federated.services[A].respond(pack_message(replace(news, heads=())))
+
+    with pytest.raises(SiteLost, match="hospital-a"):
+        federated.refresh(Carrier(federated.services, {A: cut}))
+    assert told[0] > 0
+
+
+def test_a_ledger_of_another_frame_is_refused(federated):
+    wider = {name: replace(one, scale=one.scale * 2) for name, one in federated.federation.frame.items()}
+    path = federated.folder / "other.db"
+    admitted = {site.name: site.key for site in federated.federation.sites}
+    other = replace(federated.federation, frame=wider)
+    Ledger.create(path, configure(other, grid=ARITHMETIC["exact"]), admitted).__exit__()
+    with pytest.raises(SiteLost, match="hospital"):
+        federated.refresh(ledger=path)
+    for site in NAMES:
+        with federated.services[site].store() as store:
+            assert not [entry for entry in store.entries() if entry.outcome == ANSWERED]

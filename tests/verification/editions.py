@@ -1,0 +1,38 @@
+"""Editions after random lives: what all answers of a site tell together."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.harness.parallel import as_done
+
+from tests.federation.edition_histories import Ending, live
+from tests.verification.claims import Claim, claims, counted
+from tests.verification.ledgers import fast_folder
+
+
+@claims(seed=63)
+def lives_tell_nobody(seed: int) -> Iterator[Claim]:
+    """Random histories of five sites, judged by a checker that knows nothing of editions."""
+    releases, count, problems = 0, 1000, []
+    lived = as_done(_live, range(seed * count, seed * count + count))
+    for (k, ending), _ in zip(lived, counted(range(count), "histories"), strict=True):
+        releases += ending.releases
+        problems += [f"history {k}: {problem}" for problem in ending.problems]
+    yield Claim(
+        "no answers of a site, pairwise or combined, tell fewer persons than a batch, erased persons are in none, and "
+        "the ledger is that of a fresh federation (5 sites; arrivals, corrections back and forth, deletions, gaps, "
+        "erasures, renames, moved rows, duplicated identifiers, refreshes, runs)",
+        count,
+        f"{releases} answers, {len(problems)} problems" + "".join(f"; {problem}" for problem in problems),
+        not problems,
+    )
+
+
+def _live(seed: int) -> Ending:
+    with tempfile.TemporaryDirectory(dir=fast_folder()) as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tables with gaps
+        return live(Path(folder), seed)
