@@ -185,6 +185,17 @@ def test_a_bootstrap_after_arrivals_is_answered(tmp_path):
     assert place.respond(place.question("groups")).refusal is None
 
 
+@pytest.mark.parametrize(("erased", "wait"), [(100, True), (600, False)])
+def test_what_left_about_all_rows_does_not_make_groups_of_them_too_small(tmp_path, erased, wait):
+    """157 numbers and those of groups call for a batch of 126 among all rows, and of 30 where groups are combined."""
+    place = Place.of(tmp_path, table_of(P, 1500))
+    for sums in ("groups", "pairs", "tensor", "checks"):
+        assert place.respond(place.question(sums), trust=True).refusal is None
+    place.erase("pairs", "--ids", place.listed(*[f"r{k}" for k in range(erased)]))
+    assert place.waits() == wait
+    assert (asked(place) is None) == wait
+
+
 def test_an_approval_is_for_the_rows_that_were_drawn(place):
     asked(place)
     place._settings[None, False, ()] = replace(place.settings(), approve=True)

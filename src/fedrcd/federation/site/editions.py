@@ -252,33 +252,42 @@ class EditionChooser:
             before = chosen.edition or chosen.replaces
             number, line = chosen.edition.number if chosen.edition else -1 - k, before.line if before else -1 - k
             held |= dict.fromkeys(numbers, Held(number, line, chosen.rows.columns))
+        parts = {number for one in choice.numbers for number in one[1:]} | {one.number for one in sets if one.parts}
         for depth in (one for one in DEPTHS if one <= asked.depth):
             earlier = {number for number, deepest in depths.items() if deepest >= depth}
-            among = {number: own for number, own in held.items() if number in leaving | earlier}
-            if comparison.tells(among, earlier, self._batch(choice, depth)):
-                return "too few rows differ from those that sums left about before"
+            told = leaving | earlier
+            for numbers, groups in [(told, True), (told - parts, False)] if told & parts else [(told, False)]:
+                among = {number: own for number, own in held.items() if number in numbers}
+                if comparison.tells(among, earlier & numbers, self._batch(choice, depth, groups=groups)):
+                    return "too few rows differ from those that sums left about before"
         new = [one for one in choice.blocks if one.edition is None]
         return next(filter(None, (self.recognition.doubt(one, choice.blocks) for one in new)), "")
 
-    def _batch(self, choice: EditionChoice, depth: int) -> int:
+    def _batch(self, choice: EditionChoice, depth: int, *, groups: bool = False) -> int:
         """Rows that hide each other: a batch of persons, each with as many rows as anybody has.
 
         Twice as many as all numbers that left about any edition determine, if these are more than the rules know of.
+        Where sums of `groups` are combined with others, only the numbers that left about every single group count: what
+        left about all rows alone is not known of any part of them.
         """
         editions = choice.comparison.editions.values()
         p = max(len(one.rows.columns) for one in choice.blocks)
         p = max([p, *(len(edition.columns) for edition in editions)])
         most = [edition.most for edition in editions] + [one.census.most for one in choice.blocks if one.census]
-        told = ceil(self.rules.rows_per_tensor * max(self._numbers().values(), default=0) / p)
+        told = ceil(self.rules.rows_per_tensor * max(self._numbers(groups=groups).values(), default=0) / p)
         return max(self.rules.needed_batch(p, depth), told) * max([1, *most])
 
-    def _numbers(self) -> Counter[str]:
-        """By label of an edition, how many different numbers left about it, beside those about groups of its rows."""
-        left = [entry for entry in self.store.entries() if entry.outcome == ANSWERED and not entry.groups]
-        answers = {(entry.version, entry.answer): entry.numbers for entry in left if not entry.implied}
+    def _numbers(self, *, groups: bool) -> Counter[str]:
+        """By label of an edition, how many different numbers left about all its rows, or about each group of them.
+
+        What left about each group is known of all rows, too.
+        """
+        left = [entry for entry in self.store.entries() if entry.outcome == ANSWERED and not entry.implied]
+        left = [entry for entry in left if entry.groups or not groups]
+        answers = {(entry.version, entry.answer): entry.numbers / max(entry.groups, 1) for entry in left}
         counted = Counter[str]()
         for (label, _), numbers in answers.items():
-            counted[label] += numbers
+            counted[label] += ceil(numbers)
         return counted
 
     # what waits
