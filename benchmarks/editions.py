@@ -15,7 +15,7 @@ from benchmarks.measure import Row
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.data.names import default_names
 from fedrcd.data.table import Table
-from fedrcd.federation.site.edition_making import EditionMaker
+from fedrcd.federation.site.editions.making import EditionMaker
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.store import Store
 from fedrcd.protocol.site import LocalSite

@@ -8,7 +8,7 @@ import pytest
 
 from fedrcd.data.federation import BlockEntry
 from fedrcd.federation.messages.refusals import Refusal
-from fedrcd.federation.site.atoms import isolated
+from fedrcd.federation.site.editions.atoms import isolated
 from tests.contracts.doors import SITE, Place, table_of
 from tests.federation.test_edition_attacks import COLUMNS, SCALE, asked, columns_called, first_moments
 

@@ -15,9 +15,9 @@ from fedrcd.data.rows import is_complete
 from fedrcd.errors import ConfigError, DataError, FileError
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request
+from fedrcd.federation.site.editions.row_marks import Marker
 from fedrcd.federation.site.log import START, chained
 from fedrcd.federation.site.migrate import FIRST_KIND, Former, _former_marks, former_tag, migrate
-from fedrcd.federation.site.row_marks import Marker
 from fedrcd.federation.site.store import FILE, OLDER_KIND, Pending, Store
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.pair_question import PairQuestion

@@ -19,9 +19,9 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.editions.row_marks import is_among
 from fedrcd.federation.site.erasure import Member, Renewal, find_rows, renew, strike_rows
 from fedrcd.federation.site.release import Door
-from fedrcd.federation.site.row_marks import is_among
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings

@@ -194,7 +194,7 @@ def _strike(member: Member, tables: list[Table], *, ids: Path | None, matching: 
 def _tell_outlook(member: Member, tables: list[Table], *, now: bool, fill: bool) -> dict[str, Any]:
     """Say when the next edition is due, and what still counts until then."""
     from fedrcd.cli.site_editions import permit, show_outlook
-    from fedrcd.federation.site.outlook import outlook
+    from fedrcd.federation.site.editions.outlook import outlook
 
     permit(member.door, tables, now=now, fill=fill)
     seen = outlook(member.door, tables)

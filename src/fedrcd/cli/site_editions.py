@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fedrcd.data.table import Table
-    from fedrcd.federation.site.outlook import Outlook
+    from fedrcd.federation.site.editions.outlook import Outlook
     from fedrcd.federation.site.release import Door
 
 FORCED = """
@@ -65,7 +65,7 @@ def editions(
     json: Json = False,
 ) -> None:
     """Show which states of its rows this site answered about, what it would answer about now, and what waits."""
-    from fedrcd.federation.site.outlook import edition_record, outlook
+    from fedrcd.federation.site.editions.outlook import edition_record, outlook
 
     settings = site_settings(name, federation, data, state, trim=trim)
     with progress_bar("comparing the table with its editions"), opened_site(settings) as (door, tables):
@@ -92,7 +92,7 @@ def editions(
 
 def permit(door: Door, tables: Sequence[Table], *, now: bool, fill: bool) -> None:
     """Allow the next edition not to wait, if anything waits: what is allowed is allowed for that alone."""
-    from fedrcd.federation.site.outlook import outlook
+    from fedrcd.federation.site.editions.outlook import outlook
 
     if not now and not fill:
         return

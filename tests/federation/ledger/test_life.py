@@ -17,8 +17,8 @@ from fedrcd.api.membership import erase, membership, send, withdraw
 from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
-from fedrcd.federation.site.edition_comparison import as_list
-from fedrcd.federation.site.row_marks import BUCKETS
+from fedrcd.federation.site.editions.comparison import as_list
+from fedrcd.federation.site.editions.row_marks import BUCKETS
 from tests.federation.living import (
     SECRET,
     TODAY,

@@ -14,10 +14,10 @@ from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, small_cells
-from fedrcd.federation.site.chosen_rows import Chosen
 from fedrcd.federation.site.disclosure import spent_numbers
-from fedrcd.federation.site.editions import Inquiry
-from fedrcd.federation.site.exposure import exposures
+from fedrcd.federation.site.editions.choosing import Inquiry
+from fedrcd.federation.site.editions.chosen_rows import Chosen
+from fedrcd.federation.site.editions.exposure import exposures
 from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.trimming import gross_errors

@@ -10,8 +10,8 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.contribution import SALT_BYTES, Contribution, Purpose, check_contribution, plan
-from fedrcd.federation.site.edition_tables import Edition
-from fedrcd.federation.site.editions import EditionChoice
+from fedrcd.federation.site.editions.choosing import EditionChoice
+from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.release import LEDGER, Door, Occasion, Released
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import Question

@@ -21,12 +21,12 @@ from fedrcd.federation.ledger.contribution import Contribution, Purpose, read_co
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.site.contributing import contribute, ledger_questions
-from fedrcd.federation.site.edition_rows import forget_values
-from fedrcd.federation.site.edition_tables import Edition
-from fedrcd.federation.site.editions import EditionChoice, EditionChooser, EditionWaits, PendingChange
+from fedrcd.federation.site.editions.choosing import EditionChoice, EditionChooser, EditionWaits, PendingChange
+from fedrcd.federation.site.editions.row_marks import MarkVector, as_marks, is_among
+from fedrcd.federation.site.editions.rows import forget_values
+from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import STRUCK, LogEntry
 from fedrcd.federation.site.release import Door
-from fedrcd.federation.site.row_marks import MarkVector, as_marks, is_among
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.struck_rows import ERASED
 from fedrcd.protocol.questions import TENSOR

@@ -16,8 +16,8 @@ from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.site.disclosure import spent_numbers
-from fedrcd.federation.site.editions import Inquiry
-from fedrcd.federation.site.exposure import exposures
+from fedrcd.federation.site.editions.choosing import Inquiry
+from fedrcd.federation.site.editions.exposure import exposures
 from fedrcd.federation.site.release import Door, Occasion
 from fedrcd.methods.registry import build, find
 from fedrcd.protocol.combine import combine

@@ -30,14 +30,14 @@ from fedrcd.errors import DataError, FileError, StatisticError
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import SUMS
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.chosen_rows import BlockRows, Chosen
 from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
-from fedrcd.federation.site.edition_making import EditionMaker
-from fedrcd.federation.site.edition_tables import Edition
-from fedrcd.federation.site.editions import EditionChoice, EditionChooser, Inquiry
-from fedrcd.federation.site.exposure import Exposure, exposures
+from fedrcd.federation.site.editions.choosing import EditionChoice, EditionChooser, Inquiry
+from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
+from fedrcd.federation.site.editions.exposure import Exposure, exposures
+from fedrcd.federation.site.editions.making import EditionMaker
+from fedrcd.federation.site.editions.row_marks import is_among
+from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED, LogEntry
-from fedrcd.federation.site.row_marks import is_among
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.store import Pending, Store

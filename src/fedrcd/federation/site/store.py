@@ -16,12 +16,13 @@ from pathlib import Path
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
-from fedrcd.federation.site import edition_tables, kept_values, known_ledgers, sent_contributions, struck_rows
-from fedrcd.federation.site.edition_tables import EditionTables
-from fedrcd.federation.site.kept_values import KeptValues
+from fedrcd.federation.site import known_ledgers, sent_contributions, struck_rows
+from fedrcd.federation.site.editions import kept_values, tables
+from fedrcd.federation.site.editions.kept_values import KeptValues
+from fedrcd.federation.site.editions.row_marks import Marker
+from fedrcd.federation.site.editions.tables import EditionTables
 from fedrcd.federation.site.known_ledgers import KnownLedgers
 from fedrcd.federation.site.log import START, LogEntry, chained, digest_of_line, parsed
-from fedrcd.federation.site.row_marks import Marker
 from fedrcd.federation.site.sent_contributions import SentContributions
 from fedrcd.federation.site.struck_rows import StruckRows
 from fedrcd.federation.site.witness import Witness
@@ -46,7 +47,7 @@ SCHEMA = (
     "CREATE TABLE permits (name TEXT PRIMARY KEY, time TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TRIGGER log_stays BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the log stays'); END",
     "CREATE TRIGGER log_keeps BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'the log stays'); END",
-    *edition_tables.SCHEMA,
+    *tables.SCHEMA,
     *kept_values.SCHEMA,
     *known_ledgers.SCHEMA,
     *struck_rows.SCHEMA,

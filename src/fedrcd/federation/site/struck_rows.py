@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 from fedrcd.federation.database import Database
-from fedrcd.federation.site.row_marks import Mark, MarkVector, as_marks
+from fedrcd.federation.site.editions.row_marks import Mark, MarkVector, as_marks
 
 SCHEMA = (
     "CREATE TABLE struck (person BLOB, block TEXT, reason TEXT NOT NULL, due TEXT NOT NULL, editions TEXT NOT NULL, "

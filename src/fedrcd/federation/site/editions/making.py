@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedrcd.federation.site.atoms import SetNumbers
-from fedrcd.federation.site.chosen_rows import Chosen
-from fedrcd.federation.site.edition_comparison import EditionComparison, as_list
-from fedrcd.federation.site.edition_rows import forget_values, keep_rows
-from fedrcd.federation.site.edition_tables import Edition, EditionTables, Link
-from fedrcd.federation.site.editions import EditionChoice
-from fedrcd.federation.site.row_marks import BUCKETS, NOBODY, MarkVector, Spool, is_among, place_among
+from fedrcd.federation.site.editions.atoms import SetNumbers
+from fedrcd.federation.site.editions.choosing import EditionChoice
+from fedrcd.federation.site.editions.chosen_rows import Chosen
+from fedrcd.federation.site.editions.comparison import EditionComparison, as_list
+from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, Spool, is_among, place_among
+from fedrcd.federation.site.editions.rows import forget_values, keep_rows
+from fedrcd.federation.site.editions.tables import Edition, EditionTables, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
 

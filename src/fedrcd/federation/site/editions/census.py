@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedrcd.data.rows import count_rows, numbered
 from fedrcd.data.table import Table
-from fedrcd.federation.site.row_marks import BUCKETS, Marker, MarkVector, Spool, told_apart
+from fedrcd.federation.site.editions.row_marks import BUCKETS, Marker, MarkVector, Spool, told_apart
 from fedrcd.typing import IntVector, Matrix
 
 BY_ROW = np.dtype([("row", "S16"), ("place", np.int64)])

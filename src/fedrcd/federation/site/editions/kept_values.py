@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedrcd.federation.database import Database
-from fedrcd.federation.site.row_marks import BUCKETS, MarkVector, as_marks, bucket_of, is_among
+from fedrcd.federation.site.editions.row_marks import BUCKETS, MarkVector, as_marks, bucket_of, is_among
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 SCHEMA = (

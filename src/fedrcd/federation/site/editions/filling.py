@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from fedrcd.errors import DataError
-from fedrcd.federation.site.census import Census, take_census
-from fedrcd.federation.site.chosen_rows import Chosen
-from fedrcd.federation.site.edition_rows import at_places
-from fedrcd.federation.site.edition_tables import WHOLE, Edition
-from fedrcd.federation.site.row_marks import BUCKETS, NOBODY, MarkVector, is_among
+from fedrcd.federation.site.editions.census import Census, take_census
+from fedrcd.federation.site.editions.chosen_rows import Chosen
+from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among
+from fedrcd.federation.site.editions.rows import at_places
+from fedrcd.federation.site.editions.tables import WHOLE, Edition
 from fedrcd.federation.site.store import Store
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from fedrcd.data.rows import Chunk, Keep, numbered
 from fedrcd.data.table import Table
-from fedrcd.federation.site.census import BY_ROW, Census
-from fedrcd.federation.site.edition_tables import Edition, Link
-from fedrcd.federation.site.kept_values import KeptRows, KeptValues
-from fedrcd.federation.site.row_marks import BUCKETS, MarkVector, Spool
+from fedrcd.federation.site.editions.census import BY_ROW, Census
+from fedrcd.federation.site.editions.kept_values import KeptRows, KeptValues
+from fedrcd.federation.site.editions.row_marks import BUCKETS, MarkVector, Spool
+from fedrcd.federation.site.editions.tables import Edition, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.protocol.groups import Grouping
 from fedrcd.typing import BoolMatrix, IntVector

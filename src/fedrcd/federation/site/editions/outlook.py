@@ -8,8 +8,8 @@ from typing import Any
 
 from fedrcd.data.table import Table
 from fedrcd.federation.rules import DEPTHS
-from fedrcd.federation.site.edition_tables import Edition
-from fedrcd.federation.site.editions import EditionWaits, Inquiry, PendingChange
+from fedrcd.federation.site.editions.choosing import EditionWaits, Inquiry, PendingChange
+from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.release import Door
 
 

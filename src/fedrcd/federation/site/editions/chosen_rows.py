@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fedrcd.data.table import Table
-from fedrcd.federation.site.census import Census
-from fedrcd.federation.site.edition_tables import Edition
-from fedrcd.federation.site.row_marks import NOBODY, MarkVector
+from fedrcd.federation.site.editions.census import Census
+from fedrcd.federation.site.editions.row_marks import NOBODY, MarkVector
+from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.protocol.groups import Grouping
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fedrcd.federation.site.editions import EditionChoice
+from fedrcd.federation.site.editions.choosing import EditionChoice
 
 
 class Exposure(NamedTuple):

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedrcd.federation.database import Database
-from fedrcd.federation.site.atoms import SetNumbers
-from fedrcd.federation.site.row_marks import MARK_BYTES, Mark, MarkVector, as_marks
+from fedrcd.federation.site.editions.atoms import SetNumbers
+from fedrcd.federation.site.editions.row_marks import MARK_BYTES, Mark, MarkVector, as_marks
 
 SCHEMA = (
     "CREATE TABLE editions (number INTEGER PRIMARY KEY, label TEXT NOT NULL, block TEXT NOT NULL, time TEXT NOT NULL, "

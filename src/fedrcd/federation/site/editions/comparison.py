@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fedrcd.federation.site.atoms import SetNumbers, isolated
-from fedrcd.federation.site.census import Census
-from fedrcd.federation.site.edition_tables import Edition, EditionTables, Link
-from fedrcd.federation.site.row_marks import BUCKETS, NOBODY, MarkVector, is_among, place_among
+from fedrcd.federation.site.editions.atoms import SetNumbers, isolated
+from fedrcd.federation.site.editions.census import Census
+from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among, place_among
+from fedrcd.federation.site.editions.tables import Edition, EditionTables, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
 

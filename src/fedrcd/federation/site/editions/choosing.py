@@ -1,7 +1,7 @@
 """Which rows a site answers about: the table as it is, if that tells nobody apart, else an edition of it from before.
 
 A site does not answer about its table but about an edition of it. A new one is made when the rows differ from all
-earlier editions, alone and combined, in nobody or in at least a batch of persons (`atoms`, `edition_comparison`). Until
+earlier editions, alone and combined, in nobody or in at least a batch of persons (`atoms`, `comparison`). Until
 then the former one is answered about; where rows of it are gone for good the site waits, and says until when.
 """
 
@@ -20,15 +20,15 @@ import numpy as np
 from fedrcd.data.rows import count_rows, numbered
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.rules import DEPTHS, Rules
-from fedrcd.federation.site.census import Census, fingerprint, take_census
-from fedrcd.federation.site.chosen_rows import BlockRows, Chosen
-from fedrcd.federation.site.edition_comparison import EditionComparison, Entrant, Held, as_list
-from fedrcd.federation.site.edition_filling import thinned
-from fedrcd.federation.site.edition_rows import at_places, edition_census, edition_table, forget_values, keep_rows
-from fedrcd.federation.site.edition_tables import WHOLE, Edition, EditionTables
+from fedrcd.federation.site.editions.census import Census, fingerprint, take_census
+from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
+from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant, Held, as_list
+from fedrcd.federation.site.editions.filling import thinned
+from fedrcd.federation.site.editions.recognition import Recognition
+from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among
+from fedrcd.federation.site.editions.rows import at_places, edition_census, edition_table, forget_values, keep_rows
+from fedrcd.federation.site.editions.tables import WHOLE, Edition, EditionTables
 from fedrcd.federation.site.log import ANSWERED
-from fedrcd.federation.site.recognition import Recognition
-from fedrcd.federation.site.row_marks import BUCKETS, NOBODY, MarkVector, is_among
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
 
@@ -256,9 +256,9 @@ class EditionChooser:
         for depth in (one for one in DEPTHS if one <= asked.depth):
             earlier = {number for number, deepest in depths.items() if deepest >= depth}
             told = leaving | earlier
-            for numbers, groups in [(told, True), (told - parts, False)] if told & parts else [(told, False)]:
-                among = {number: own for number, own in held.items() if number in numbers}
-                if comparison.tells(among, earlier & numbers, self._batch(choice, depth, groups=groups)):
+            for chosen_sets, groups in [(told, True), (told - parts, False)] if told & parts else [(told, False)]:
+                among = {number: own for number, own in held.items() if number in chosen_sets}
+                if comparison.tells(among, earlier & chosen_sets, self._batch(choice, depth, groups=groups)):
                     return "too few rows differ from those that sums left about before"
         new = [one for one in choice.blocks if one.edition is None]
         return next(filter(None, (self.recognition.doubt(one, choice.blocks) for one in new)), "")

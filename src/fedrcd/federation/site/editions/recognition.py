@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedrcd.federation.site.chosen_rows import Chosen
-from fedrcd.federation.site.edition_comparison import EditionComparison, Entrant
-from fedrcd.federation.site.edition_tables import WHOLE, Edition, EditionTables
-from fedrcd.federation.site.row_marks import BUCKETS, NOBODY, Mark, MarkVector, as_marks, is_among, place_among
+from fedrcd.federation.site.editions.chosen_rows import Chosen
+from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant
+from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, Mark, MarkVector, as_marks, is_among, place_among
+from fedrcd.federation.site.editions.tables import WHOLE, Edition, EditionTables
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector, Matrix
 
