@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from io import StringIO
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from fedrcd.api.from_ledger import discover_stored
+from fedrcd.cli.site_editions import permit
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, ProtocolError
@@ -218,10 +220,10 @@ class Life:
         self.day += timedelta(days=int(self.rng.choice([1, 31])))
 
     def permit(self, site: str) -> None:
-        name = "now" if self.forcing and self.rng.random() < 0.5 else "fill"
-        with self.door(site) as (door, _):
-            door.store.permit(name)
-        if name == "now":
+        now = self.forcing and bool(self.rng.random() < 0.5)
+        with self.door(site) as (door, tables), redirect_stderr(StringIO()):
+            permit(door, tables, now=now, fill=not now)
+        if now:
             self.forced.add(site)
 
     # what is asked

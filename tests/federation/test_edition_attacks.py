@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from fedrcd.data.federation import VariableFrame, write_federation
-from fedrcd.errors import FileError, ProtocolError
+from fedrcd.errors import DataError, FileError, ProtocolError
 from fedrcd.federation.ledger.contribution import Contribution, Parcel, SignedContribution, SignedWithdrawal
 from fedrcd.federation.ledger.entries import next_entry
 from fedrcd.federation.ledger.ledger import Ledger, read_key
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.messages.refusals import Refusal
-from fedrcd.federation.site.store import FILE
+from fedrcd.federation.site.store import FILE, FILL
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from tests.cli.test_ledger_commands import folder, site, typed, with_keys
 from tests.contracts.doors import BLOCK, SITE, Place, table_of
@@ -538,8 +538,7 @@ def test_a_part_of_those_who_were_told_is_not_told(place):
     gaps = table.copy()
     gaps.loc[10:29, "v1"] = np.nan
     place.put(gaps)
-    with place.store() as store:
-        store.permit("now")
+    allow_now(place)
     assert asked(place)[0] == N - 20
     back = table.copy()
     back.loc[17, "v1"] = np.nan
@@ -551,11 +550,29 @@ def test_a_part_of_those_who_were_told_is_not_told(place):
 def test_what_is_allowed_for_one_change_is_not_kept_for_another(place):
     """`--now`, said when nothing waits, would tell a correction weeks later."""
     before = asked(place)
-    typed("site", "editions", *place._named(), "--now")
-    changed = place.table()
-    changed.loc[17, "v1"] += 1.5
-    place.put(changed)
+    allow_now(place)
+    table = correct_one(place)
     assert np.all(difference(before, asked(place)) == 0)
+    place.put(table.drop(index=[18]))
+    assert asked(place) is None
+    allow_now(place)  # for a row that is gone, and is back before anybody asks
+    place.put(table)
+    assert asked(place) is not None
+    correct_one(place)
+    assert np.all(difference(before, asked(place)) == 0)
+    assert difference(before, asked(place, without=OFF))[1] == pytest.approx(-1.5, abs=STEP)
+
+
+def allow_now(place):
+    """What a person at the site types."""
+    typed("site", "editions", *place._named(), "--now")
+
+
+def correct_one(place):
+    """A value of one row is corrected; the table of before."""
+    table = place.table()
+    place.put(table.assign(v1=table["v1"] + 1.5 * (table["id"] == "r17")))
+    return table
 
 
 def test_rows_without_identifiers_are_split_as_they_lay(tmp_path):
@@ -592,3 +609,50 @@ def test_a_run_that_is_named_like_a_contribution_pins_nothing(place):
     ids = place.listed(*[f"r{k}" for k in range(60)])
     assert "2" in place.erase("pairs", "--ids", ids, to="ledger").said
     assert pooled(place.folder / "pairs-exact.db")[0] == N - 60
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.6])
+def test_a_part_of_the_table_that_is_numbered_and_rounded_anew_hides_nobody(place, share):
+    """Forty persons come and forty-one are gone, by their identifiers; the sums tell the one who is."""
+    table = place.table()
+    before = asked(place)
+    rest = table.drop(index=[17]).reset_index(drop=True)
+    moved = rest.index < share * N
+    place.put(
+        rest.assign(
+            id=np.where(moved, "x" + rest["id"], rest["id"]),
+            **{name: np.where(moved, rest[name].round(3), rest[name]) for name in COLUMNS},
+        )
+    )
+    assert asked(place) is None
+    told = difference(before, asked(place, without=OFF))
+    np.testing.assert_allclose(told, table.loc[17, COLUMNS].to_numpy(float), atol=0.05)
+
+
+def test_as_many_who_came_as_are_gone_are_other_people(place):
+    asked(place)
+    place.put(pd.concat([place.table().drop(index=range(60)), table_of(P, 60, first=N, seed=5)]))
+    assert asked(place)[0] == N
+
+
+def test_whoever_was_left_out_to_hide_others_can_be_erased(place):
+    asked(place)
+    place.erase("pairs", "--ids", place.listed("r17"))
+    with place.store() as store:
+        store.permit(FILL)
+    count, _ = asked(place)
+    hidden = sorted(place.gone() - {"r17"})[0]
+    words = ("--federation", place.file, "--site", SITE, "--state", place.state)
+    typed("erase", place.data, *words, "--ids", place.listed(hidden))
+    assert asked(place)[0] == count
+    again = typed("erase", place.data, *words, "--ids", place.listed(hidden), fails=DataError)
+    assert "erased before" in again
+
+
+def test_a_table_that_lost_its_identifiers_is_not_answered_about_as_it_was(place):
+    """Nobody could tell who of the edition is gone."""
+    asked(place)
+    place.put(place.table().drop(columns="id", index=[17]))
+    assert asked(place) is None
+    with place.store() as store:
+        assert "without identifiers" in store.entries()[-1].detail

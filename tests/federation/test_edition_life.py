@@ -9,6 +9,7 @@ import pytest
 from fedrcd.data.federation import BlockEntry
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.site.editions.atoms import isolated
+from fedrcd.federation.site.store import FILL
 from tests.contracts.doors import SITE, Place, table_of
 from tests.federation.test_edition_attacks import COLUMNS, SCALE, asked, columns_called, first_moments
 
@@ -170,7 +171,7 @@ def test_a_new_column_with_few_gaps_needs_a_word(place):
     place.put(grown)
     assert place.respond(place.question("pairs")).refusal is Refusal.EDITION
     with place.store() as store:
-        store.permit("fill")
+        store.permit(FILL)
     count, _ = asked(place)
     assert count == N - 40  # ten for every column, one of whom lacked it
 
@@ -201,7 +202,7 @@ def test_an_approval_is_for_the_rows_that_were_drawn(place):
     place._settings[None, False, ()] = replace(place.settings(), approve=True)
     place.put(place.table().drop(index=[17]))
     with place.store() as store:
-        store.permit("fill")
+        store.permit(FILL)
     question = place.question("pairs")
     assert place.respond(question, run="held").refusal is Refusal.WAITING
     with place.store() as store:

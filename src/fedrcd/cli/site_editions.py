@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 FORCED = """
 **********************************************************************
 *  --now: the next edition is made whoever is told by it. Whoever has *
-*  sums of before and after can rebuild the rows that changed.        *
+*  sums of before and after can rebuild the rows that changed. It is  *
+*  allowed for the table as it is now: if it changes, say it again.   *
 **********************************************************************
 """
 
@@ -91,8 +92,9 @@ def editions(
 
 
 def permit(door: Door, tables: Sequence[Table], *, now: bool, fill: bool) -> None:
-    """Allow the next edition not to wait, if anything waits: what is allowed is allowed for that alone."""
+    """Allow the next edition not to wait, if anything waits; `now` is allowed for the rows as they are alone."""
     from fedrcd.federation.site.editions.outlook import outlook
+    from fedrcd.federation.site.store import FILL
 
     if not now and not fill:
         return
@@ -101,9 +103,9 @@ def permit(door: Door, tables: Sequence[Table], *, now: bool, fill: bool) -> Non
         return
     if now:
         print(FORCED, file=sys.stderr)
-        door.store.permit("now")
+        door.allow(tables)
     if fill:
-        door.store.permit("fill")
+        door.store.permit(FILL)
 
 
 def show_outlook(seen: Outlook) -> None:

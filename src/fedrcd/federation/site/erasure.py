@@ -95,7 +95,7 @@ def strike_rows(door: Door, tables: Sequence[Table], ids: Mapping[str, Collectio
             raise DataError(f"{len(unknown)} of the rows to erase are not in block {table.block!r} of {table.source}")
     persons = np.sort(store.marker.of_ids(named))
     waiting = np.sort(as_marks(b"".join(store.struck.pending())))
-    done = is_among(persons, store.struck.persons()) & ~is_among(persons, waiting)
+    done = is_among(persons, store.struck.erased()) & ~is_among(persons, waiting)
     if done.any():
         raise DataError(f"{int(done.sum())} of the rows to erase were erased before")
     for table in tables:

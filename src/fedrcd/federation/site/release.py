@@ -40,7 +40,7 @@ from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
-from fedrcd.federation.site.store import Pending, Store
+from fedrcd.federation.site.store import FILL, NOW, Pending, Store
 from fedrcd.federation.site.trimming import other_trim, trim_tag, trimmed
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.questions import Question
@@ -156,12 +156,21 @@ class Door:
     @contextmanager
     def chosen(self, asked: Inquiry, tables: Sequence[Table]) -> Iterator[EditionChoice]:
         """The rows that would be answered about: of an edition, or of one to be."""
-        declared = self.federation.site(self.site).blocks
-        chooser = EditionChooser(self.store, self.rules, self.site, declared, notices=self.dry_run is None)
         self._require_same_trim(tables)
-        blocks = [BlockRows(self.unstruck(table), self.present(table), self._grouping(table.block)) for table in tables]
-        with chooser.choose(blocks, asked) as choice:
+        with self._chooser.choose(self._blocks(tables), asked) as choice:
             yield choice
+
+    def allow(self, tables: Sequence[Table]) -> None:
+        """A person's word that the rows as they are now may be an edition, whoever is told by it."""
+        self._chooser.allow(self._blocks(tables))
+
+    @property
+    def _chooser(self) -> EditionChooser:
+        declared = self.federation.site(self.site).blocks
+        return EditionChooser(self.store, self.rules, self.site, declared, notices=self.dry_run is None)
+
+    def _blocks(self, tables: Sequence[Table]) -> list[BlockRows]:
+        return [BlockRows(self.unstruck(table), self.present(table), self._grouping(table.block)) for table in tables]
 
     def _require_same_trim(self, tables: Sequence[Table]) -> None:
         """Refuse another trim than the newest edition of a block was made with: few rows would seem to be gone."""
@@ -177,13 +186,12 @@ class Door:
         """What questions need to know about the rows; a run stays with the editions that it began with."""
         answered = [entry for entry in self._history() if (entry.run, entry.outcome) == (run, ANSWERED) and run]
         answered = [entry for entry in answered if entry.federation != LEDGER]  # whoever asks chooses names of runs
-        permits = self.store.permits()
         return Inquiry(
             depth=max(question.depth for question in questions),
             groups=max(question.groups for question in questions),
             labels={entry.block: entry.version for entry in reversed(answered)},
-            force=self.force or "now" in permits,
-            fill=self.fill or "fill" in permits,
+            force=self.force,
+            fill=self.fill or bool(self.store.permits(FILL)),
         )
 
     def present(self, table: Table) -> Table:
@@ -329,8 +337,9 @@ class Door:
                 also.before(choice)
             editions = EditionMaker(self.store).commit(choice)
             self._pin(questions)
-            if any(one.edition is None for one in choice.blocks):
-                self.store.use_permits()
+            if choice.forced or any(one.edition is None for one in choice.blocks):
+                allowed = self.store.permits(NOW)
+                self.store.use_permits(one.tag for one in choice.blocks if allowed)
             if len(released) == 1 and occasion.federation != LEDGER:
                 for (block, sums), label in zip(released[0].blocks, choice.labels, strict=True):
                     body = b"" if sums is None else to_bytes(sums)

@@ -39,12 +39,19 @@ OLDER_KIND = 0x46525331
 """Of stores made before there were editions."""
 
 SECRET_BYTES = 32
+
+NOW, FILL = "now", "fill"
+"""What a person may allow: that rows are an edition whoever is told by it; that others are left out to hide few."""
+
+WHATEVER_ROWS = ""
+"""In place of a tag of rows: what is allowed holds whatever the rows are."""
+
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE log (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE approvals (digest TEXT PRIMARY KEY, text TEXT NOT NULL)",
     "CREATE TABLE pinned (variable TEXT PRIMARY KEY, centre TEXT NOT NULL, scale TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE permits (name TEXT PRIMARY KEY, time TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE permits (name TEXT, rows TEXT, time TEXT NOT NULL, PRIMARY KEY (name, rows)) WITHOUT ROWID",
     "CREATE TRIGGER log_stays BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'the log stays'); END",
     "CREATE TRIGGER log_keeps BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'the log stays'); END",
     *tables.SCHEMA,
@@ -206,18 +213,20 @@ class Store(Closing):
 
     # what a person allowed for the next edition
 
-    def permits(self) -> frozenset[str]:
-        """What was allowed and not yet made use of: "fill", "now"."""
-        return frozenset(str(name) for (name,) in self._database.rows("SELECT name FROM permits"))
+    def permits(self, name: str) -> frozenset[str]:
+        """For which rows something was allowed and not yet made use of, by their tags."""
+        return frozenset(str(rows) for (rows,) in self._database.rows("SELECT rows FROM permits WHERE name = ?", name))
 
-    def permit(self, name: str) -> None:
+    def permit(self, name: str, rows: Iterable[str] = (WHATEVER_ROWS,)) -> None:
         """Allow something for the next edition."""
         with self._database.changes():
-            self._database.run("INSERT OR REPLACE INTO permits VALUES (?, ?)", name, self.now())
+            statement, time = "INSERT OR REPLACE INTO permits VALUES (?, ?, ?)", self.now()
+            self._database.run_many(statement, ((name, tag, time) for tag in rows))
 
-    def use_permits(self) -> None:
-        """An edition was made: what was allowed for it is not for the next; inside `append`."""
-        self._database.run("DELETE FROM permits")
+    def use_permits(self, rows: Iterable[str]) -> None:
+        """An edition of some rows was made: what was allowed for it is not for the next; inside `append`."""
+        statement = "DELETE FROM permits WHERE rows = ?"
+        self._database.run_many(statement, ((tag,) for tag in (WHATEVER_ROWS, *rows)))
 
     # answers that wait for a person
 

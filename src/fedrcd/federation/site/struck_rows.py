@@ -17,6 +17,12 @@ SCHEMA = (
 ERASED, WITHHELD = "erased", "withheld"
 """Why a person takes no part: by request, or to hide others among."""
 
+STRIKE = (
+    "INSERT INTO struck VALUES (?, ?, ?, ?, ?) ON CONFLICT (person, block) DO UPDATE SET reason = excluded.reason, "
+    f"due = excluded.due, editions = excluded.editions WHERE reason = '{WITHHELD}' AND excluded.reason = '{ERASED}'"
+)
+"""Whoever was left out may be erased later; nobody is struck twice otherwise."""
+
 EVERYWHERE = ""
 """In place of a block: marks that depend on none. Stores made before editions had marks by block."""
 
@@ -30,13 +36,19 @@ class StruckRows:
     def strike(self, persons: Iterable[Mark], reason: str, due: date, editions: Iterable[int]) -> None:
         """Remember persons who take no part in any edition from now on; `editions` are the ones they are in."""
         numbers = json.dumps(sorted(editions))
-        statement = "INSERT OR IGNORE INTO struck VALUES (?, ?, ?, ?, ?)"
-        self._database.run_many(statement, ((one, EVERYWHERE, reason, due.isoformat(), numbers) for one in persons))
+        rows = ((one, EVERYWHERE, reason, due.isoformat(), numbers) for one in persons)
+        self._database.run_many(STRIKE, rows)
 
     def persons(self) -> MarkVector:
         """All of them, sorted."""
-        rows = self._database.rows("SELECT person FROM struck WHERE block = ? ORDER BY 1", EVERYWHERE)
-        return as_marks(b"".join(bytes(one) for (one,) in rows))
+        return self._marks("SELECT person FROM struck WHERE block = ? ORDER BY 1", EVERYWHERE)
+
+    def erased(self) -> MarkVector:
+        """Those who were erased by request, sorted."""
+        return self._marks("SELECT person FROM struck WHERE block = ? AND reason = ? ORDER BY 1", EVERYWHERE, ERASED)
+
+    def _marks(self, query: str, *values: str) -> MarkVector:
+        return as_marks(b"".join(bytes(one) for (one,) in self._database.rows(query, *values)))
 
     def by_block(self) -> Mapping[str, frozenset[Mark]]:
         """Those that are known by the block they were in when they were erased."""

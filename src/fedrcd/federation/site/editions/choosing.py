@@ -29,7 +29,7 @@ from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVecto
 from fedrcd.federation.site.editions.rows import at_places, edition_census, edition_table, forget_values, keep_rows
 from fedrcd.federation.site.editions.tables import WHOLE, Edition, EditionTables
 from fedrcd.federation.site.log import ANSWERED
-from fedrcd.federation.site.store import Store
+from fedrcd.federation.site.store import NOW, Store
 from fedrcd.typing import IntVector
 
 
@@ -154,7 +154,7 @@ class EditionChooser:
         why = self._tells(choice)
         if not why:
             return choice
-        if asked.force or "batch" in self.rules.off:
+        if asked.force or self._is_allowed(present) or "batch" in self.rules.off:
             return replace(choice, forced=True)
         waiting = self._noticed(present, asked)
         if any(one.edition is None for one in present):
@@ -165,6 +165,20 @@ class EditionChooser:
                 if not self._tells(former):
                     return replace(former, waiting=waiting)
         raise EditionWaits(waiting, why)
+
+    def allow(self, blocks: Sequence[BlockRows]) -> None:
+        """Allow the rows as they are now, and no others, to be an edition, whoever is told by it."""
+        censuses: list[Census] = []
+        try:
+            present = self._present(blocks, Inquiry(depth=DEPTHS[0]), censuses)
+            self.store.permit(NOW, [one.tag for one in present])
+        finally:
+            for census in censuses:
+                census.close()
+
+    def _is_allowed(self, present: Sequence[Chosen]) -> bool:
+        allowed = self.store.permits(NOW)
+        return bool(allowed) and all(one.tag in allowed for one in present)
 
     # the rows as they are
 
@@ -374,6 +388,8 @@ class EditionChooser:
         """The rows of an edition, from the values that are kept of it or from those of the table that it has."""
         if not set(one.rows.columns) <= set(edition.columns):
             return None  # sums of a column that was not there then
+        if edition.identified != one.rows.identified:
+            return None  # nobody can tell who of it is gone
         if one.census is not None and len(self.recognition.gone(one, edition)):
             return None
         if edition.current and self.store.kept.count(edition.number) == edition.rows:

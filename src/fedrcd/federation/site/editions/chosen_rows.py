@@ -32,3 +32,11 @@ class Chosen:
     replaces: Edition | None = None
     withheld: MarkVector = field(default_factory=lambda: NOBODY)
     """Persons who are left out for good, to hide others among them."""
+
+    @property
+    def tag(self) -> str:
+        """Tells these rows from all others: what is allowed for them is allowed for no others."""
+        if self.edition is not None:
+            return self.edition.label
+        assert self.census is not None
+        return self.census.tag()

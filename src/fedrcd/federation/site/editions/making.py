@@ -14,6 +14,7 @@ from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVecto
 from fedrcd.federation.site.editions.rows import forget_values, keep_rows
 from fedrcd.federation.site.editions.tables import Edition, EditionTables, Link
 from fedrcd.federation.site.store import Store
+from fedrcd.federation.site.struck_rows import WITHHELD
 from fedrcd.typing import IntVector
 
 
@@ -101,7 +102,7 @@ class EditionMaker:
         self.tables.forget_missed(former.number for former in replaces)
         self.tables.forget_answers(former.label for former in replaces)
         if len(one.withheld):
-            self.store.struck.strike(as_list(one.withheld), "withheld", self.store.today(), ())
+            self.store.struck.strike(as_list(one.withheld), WITHHELD, self.store.today(), ())
         return edition
 
     def _moved(self, comparison: EditionComparison) -> list[tuple[int, dict[SetNumbers, MarkVector], list[int]]]:

@@ -11,6 +11,7 @@ from fedrcd.federation.rules import DEPTHS
 from fedrcd.federation.site.editions.choosing import EditionWaits, Inquiry, PendingChange
 from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.store import FILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,6 @@ class Outlook:
 
     blocks: tuple[str, ...]
     waiting: PendingChange | None
-    permits: frozenset[str]
 
     @property
     def answers(self) -> bool:
@@ -31,22 +31,22 @@ class Outlook:
         waiting = None if self.waiting is None else self.waiting._asdict()
         if waiting is not None:
             waiting["due"] = None if waiting["due"] is None else waiting["due"].isoformat()
-        return {"blocks": list(self.blocks), "waiting": waiting, "permits": sorted(self.permits)}
+        return {"blocks": list(self.blocks), "waiting": waiting}
 
 
 def outlook(door: Door, tables: Sequence[Table]) -> Outlook:
     """What would happen to the next question of the kind that was asked before; nothing is written."""
     store, sets = door.store, door.store.editions.sets()
-    depth, permits = max([DEPTHS[0], *(one.depth for one in sets)]), store.permits()
-    asked = Inquiry(depth=depth, force=door.force or "now" in permits, fill=door.fill or "fill" in permits)
+    depth = max([DEPTHS[0], *(one.depth for one in sets)])
+    asked = Inquiry(depth=depth, force=door.force, fill=door.fill or bool(store.permits(FILL)))
     try:
         with replace(door, dry_run=[]).chosen(asked, tables) as choice:
             words = tuple(
                 f"block {one.rows.block}: {_in_words(one.edition, len(one.withheld))}" for one in choice.blocks
             )
-            return Outlook(words, choice.waiting, permits)
+            return Outlook(words, choice.waiting)
     except EditionWaits as waits:
-        return Outlook((), waits.waiting, permits)
+        return Outlook((), waits.waiting)
 
 
 def _in_words(edition: Edition | None, withheld: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial import cKDTree
 
 from fedrcd.federation.site.editions.chosen_rows import Chosen
 from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant
@@ -22,6 +23,13 @@ from fedrcd.typing import IntVector, Matrix
 
 MOST = 0.5
 """Share of persons from which two columns with their values are one, and from which two tables are not of the same."""
+
+
+NEARLY = 0.1
+"""How much nearer a row is to one of before than to any other, if it is the same with fewer digits."""
+
+FEW_BY_CHANCE, RARE, LEAST_COLUMNS = 3, 0.1, 2
+"""Rows that are so near by chance: so few, or so small a share, in so many columns or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ class Recognition:
                 "rows were answered about without identifiers, or with them, and now it is otherwise; only --now helps"
             )
         if one.rows.identified:
-            if self._is_renumbered(one, present):
+            if self._is_renumbered(one, present) or self._is_resembled(one, present):
                 return "persons who are gone came back under other identifiers; write them as before"
             if any(self._is_replaced(one, edition) for edition in mine):
                 return (
@@ -189,6 +197,31 @@ class Recognition:
                 staying = set(_rows(marker.of_cells(columns, stayed), columns, common))
                 chance = sum(key in staying for key in _rows(mine, columns, common))
             if number > chance:
+                return True
+        return False
+
+    def _is_resembled(self, one: Chosen, present: Sequence[Chosen]) -> bool:
+        """Whether rows of unknown persons are nearly those of persons who are gone: an export may round values, too.
+
+        Such a row is far nearer to one of those than to any of those who stayed; few are so by chance.
+        """
+        assert one.census is not None
+        unknown, known = self._unknown(one)
+        columns = one.rows.columns
+        for others, _, theirs in self._absent(present) if len(unknown) and len(known) else ():
+            common = sorted(set(columns) & set(others))
+            if theirs is None or len(common) < LEAST_COLUMNS:
+                continue
+            before = _several(theirs, 20_000)[:, [others.index(name) for name in common]]
+            now, stayed = (
+                one.census.values_at(_several(places, most))[:, [columns.index(name) for name in common]]
+                for places, most in ((unknown, 2_000), (known, 5_000))
+            )
+            spread = stayed.std(axis=0)
+            scale = np.where(spread > 0, spread, 1.0)
+            absent, staying = (cKDTree(each / scale).query(now / scale)[0] for each in (before, stayed))
+            near = int((absent < NEARLY * staying).sum())
+            if near > max(FEW_BY_CHANCE, RARE * min(len(before), len(now))):
                 return True
         return False
 
@@ -271,6 +304,11 @@ class Recognition:
             who, _ = self.store.kept.marks(number, bucket)
             there |= is_among(persons, np.sort(who))
         return there
+
+
+def _several(rows: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
+    """At most so many of some rows, all along: distances to all others take too long where there are many."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _rows(cells: npt.NDArray[Any], columns: Sequence[str], common: Sequence[str]) -> Iterator[bytes]:
