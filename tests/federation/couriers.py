@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from fedrcd.federation.messages.envelope import is_message
 from fedrcd.federation.messages.requests import pack_reply, unpack_reply, unpack_request
 
 
@@ -18,6 +19,9 @@ class Direct:
 
     def deliver(self, packets, seconds):  # noqa: ARG002
         for site, packet in packets.items():
+            if is_message(packet):  # the roll call; faults are those of answers
+                yield site, self.services[site].respond(packet)
+                continue
             self.asked[site, unpack_request(packet).round] += 1
             fault = self.faults[site].pop(0) if self.faults.get(site) else None
             if fault is None:

@@ -16,7 +16,8 @@ from fedrcd.federation.coordinator.refresh import Refresher
 from fedrcd.federation.ledger.certificate import require_genuine
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
-from fedrcd.federation.ledger.refresh_messages import ContributionReply, LedgerNews, pack_message, unpack_message
+from fedrcd.federation.ledger.refresh_messages import ContributionReply, LedgerNews
+from fedrcd.federation.messages.envelope import pack_message, unpack_message
 from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.site.erasure import find_rows, strike_rows

@@ -179,9 +179,8 @@ def _watch(bar: ProgressBar, method: str, replicates: int | None) -> Callable[[S
         if status.state == "resampling":
             bar.say(f"{method}: {status.replicates} of {replicates} replicates")
         else:
-            bar.say(
-                f"{method}: round {status.round}, waiting for {waiting}" if waiting else f"{method}: {status.state}"
-            )
+            stage = f"round {status.round}" if status.round else "roll call"
+            bar.say(f"{method}: {stage}, waiting for {waiting}" if waiting else f"{method}: {status.state}")
 
     return watch
 

@@ -242,7 +242,7 @@ def log(
         print("".join(f"{line}\n" for line in lines), end="")
         return
     for entry in entries:
-        what = f"{entry.numbers:,} numbers left" if entry.outcome == ANSWERED else f"refused ({entry.outcome})"
+        what = f"{entry.numbers:,} numbers left" if entry.outcome == ANSWERED else _without_numbers(entry.outcome)
         block = f" block {entry.block}" if entry.block else ""
         block += f" with {tagged_limit(entry.trim)}" if entry.trim else ""
         print(f"{entry.time}  run {entry.run} round {entry.round}{block}: {what}: {entry.question}")
@@ -250,6 +250,14 @@ def log(
             print(f"    {entry.detail}")
     left = sum(entry.numbers for entry in entries if entry.outcome == ANSWERED)
     print(f"{len(entries)} entries, {left:,} numbers left this site")
+
+
+def _without_numbers(outcome: str) -> str:
+    """What became of a question that no new numbers left for."""
+    from fedrcd.federation.site.log import CALLED
+    from fedrcd.federation.site.release import REPEATED
+
+    return {CALLED: "nothing left", REPEATED: "the same numbers left again"}.get(outcome, f"refused ({outcome})")
 
 
 @app.command()

@@ -79,6 +79,7 @@ class Run:
         jobs: int = 1,
         progress: Callable[[int], None] | None = None,
         forgives: Callable[[ProtocolError], bool] = nobody_answers,
+        no_checks: ProtocolError | None = None,
     ) -> Finding:
         """Run the method, and ask for what else is wanted of it.
 
@@ -96,6 +97,8 @@ class Run:
             Called with the number of replicates done.
         forgives : callable
             Whether the result stands without checks, although asking for them met this problem.
+        no_checks : ProtocolError, optional
+            What asking for checks would meet, where that is known before: then nobody is asked.
         """
         setting, heard, resampled = self.setting, Remembering(self.transport), None
         if resampling is None:
@@ -118,7 +121,8 @@ class Run:
         answers = list(heard.answers) if self.card.rounds.once or resampled else None
         again = check or standardised
         order = self._order_of_standardised(parts, estimate, answers, ask=standardised) if again else None
-        checked = self.check(estimate, order if answers else None, forgives=forgives) if check else None
+        ordered = order if answers else None
+        checked = self.check(estimate, ordered, forgives=forgives, known=no_checks) if check else None
         return self.finding(
             estimate, spent, resampled=resampled, checked=checked, standardised=order if standardised else None
         )
@@ -129,12 +133,18 @@ class Run:
         standardised: IntVector | None,
         *,
         forgives: Callable[[ProtocolError], bool] = nobody_answers,
+        known: ProtocolError | None = None,
     ) -> Checked:
-        """Residual sums along an order, in one round more; `standardised` is the order of standardised variables."""
+        """Residual sums along an order, in one round more, unless it is `known` what that would meet.
+
+        `standardised` is the order of standardised variables.
+        """
         scale, heard = scale_check(self.card, estimate, standardised), Remembering(self.transport)
         before, problem = replace(heard.traffic), ""
         residuals: ResidualSums | None = None
         try:
+            if known is not None:
+                raise known
             residuals = drive(ask_residuals(self.setting, estimate.marginals, estimate.order), heard)
         except ProtocolError as reason:
             if not forgives(reason):

@@ -49,6 +49,11 @@ class EntropySums(FloatSums):
         """How many numbers travel."""
         return 1 + 2 * len(self.log_cosh)
 
+    @property
+    def rows(self) -> int:
+        """How many rows these are sums over."""
+        return self.count
+
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
         self._require_like(other)

@@ -51,6 +51,11 @@ class ExpectedMoments(OneArray):
         p = len(self.sums)
         return p * (p + 1) // 2
 
+    @property
+    def rows(self) -> int:
+        """How many rows these are sums over."""
+        return round(float(self.sums[0, 0]))
+
     def check(self, names: Sequence[str] = ()) -> None:  # noqa: ARG002 - all variables enter all entries
         """Raise unless all sums are finite."""
         if not np.isfinite(self.sums).all():

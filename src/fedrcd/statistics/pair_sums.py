@@ -70,6 +70,11 @@ class PairSums(FloatSums):
         return total
 
     @property
+    def rows(self) -> int:
+        """The largest number of rows behind any pair."""
+        return int(self.count.max(initial=0))
+
+    @property
     def counted(self) -> IntMatrix:
         """Rows behind each entry that has any."""
         return self.count[self.count > 0]

@@ -42,6 +42,11 @@ class ResidualSums(FloatSums):
         return round(float(self.powers[0, 0]))
 
     @property
+    def rows(self) -> int:
+        """As `count`."""
+        return self.count
+
+    @property
     def numbers(self) -> int:
         """How many numbers travel; of the symmetric c22 one half."""
         p = len(self.c21)

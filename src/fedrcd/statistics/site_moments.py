@@ -33,6 +33,11 @@ class SiteMoments(OneArray):
         """How many numbers travel."""
         return int(np.count_nonzero(self.sums[0])) * len(self.sums)
 
+    @property
+    def rows(self) -> int:
+        """The largest number of rows behind any variable."""
+        return round(float(self.sums[1].max(initial=0)))
+
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless all sums are finite."""
         finite = np.isfinite(self.sums).all(axis=0)
@@ -77,6 +82,11 @@ class PowerSums(OneArray):
     def numbers(self) -> int:
         """How many numbers these are; they do not travel."""
         return self.sums.size
+
+    @property
+    def rows(self) -> int:
+        """The largest number of rows behind any variable."""
+        return round(float(self.sums[0].max(initial=0)))
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise unless all sums are finite."""

@@ -33,6 +33,11 @@ class Sums(Protocol):
         ...
 
     @property
+    def rows(self) -> int:
+        """The largest number of rows behind any of the numbers; 0 where they do not tell."""
+        ...
+
+    @property
     def planes(self) -> tuple[Any, ...]:
         """What holds the numbers: ordinary sums, two of them where whole numbers are split in halves."""
         ...
@@ -84,6 +89,11 @@ class FloatSums:
     def entries(self: Sums) -> int:
         """How many numbers about rows these tell."""
         return int(self.numbers)
+
+    @property
+    def rows(self) -> int:
+        """Not told."""
+        return 0
 
     @property
     def grid(self) -> Grid | None:

@@ -44,6 +44,11 @@ class TensorSums(FloatSums):
         """How many numbers travel; entries without rows do not."""
         return len(self.packed) if self.counts is None else 2 * int(np.count_nonzero(self.counts))
 
+    @property
+    def rows(self) -> int:
+        """The largest number of rows behind any entry."""
+        return round(float(self.entry_counts().max(initial=0)))
+
     def entry_counts(self) -> Vector:
         """Rows behind each entry."""
         return np.full(len(self.packed), self.packed[0]) if self.counts is None else self.counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.errors import FedrcdError
@@ -18,7 +18,8 @@ from fedrcd.protocol.wire import Packet
 class Asked:
     """What a reply must belong to: the run, the question with its digest, and which blocks every site answers for.
 
-    `version` is the one of a site's rows that its answers so far were about, None before the first.
+    `version` is the one of a site's rows that its answers so far were about, None before the first; `declared` says by
+    site and block how many rows sums may be about at most.
     """
 
     run: str
@@ -26,6 +27,7 @@ class Asked:
     question: Question[Any]
     blocks: Mapping[str, Sequence[str]]
     version: Callable[[str], str | None]
+    declared: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 Accept = Callable[[Asked, str, Packet], Reply]
@@ -54,4 +56,11 @@ def accept_reply(asked: Asked, site: str, packet: Packet) -> Reply:
             raise SiteLost(site, "sent sums that are not of the kind or the size that was asked for")
         if sums is not None:
             require_usable(asked.question, sums, site)
+            most = asked.declared.get((site, label))
+            if most is not None and sums.rows > most:
+                raise SiteLost(
+                    site,
+                    f"sent sums of {sums.rows:,} rows of block {label!r}, of which it declared at most {most:,} before "
+                    "the run; start a new run if its table grew",
+                )
     return reply

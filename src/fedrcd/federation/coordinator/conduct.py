@@ -14,6 +14,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
+from fedrcd.federation.coordinator.roll_call import Called, RollCall
 from fedrcd.federation.coordinator.run_folder import REFRESHED, RunPlan, Status, write_json
 from fedrcd.federation.coordinator.saved_finding import write_finding
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
@@ -58,7 +59,7 @@ class Conductor:
             conversation = _conversation(self.plan.run, cohort, choice.method)
             transport = self._transport(courier, cohort, answers, conversation)
             try:
-                found = self._converse(transport, choice)
+                found = self._converse(RollCall(self.federation, self.plan, transport).held(choice.method), choice)
             except SiteLost as lost:
                 before, choice = choice, self._instead(choice, lost)
                 if choice == before:
@@ -162,8 +163,12 @@ class Conductor:
             surroundings=self.surroundings,
         )
 
-    def _converse(self, transport: MachineTransport, choice: Choice) -> Finding:
+    def _converse(self, called: Called, choice: Choice) -> Finding:
         """What the method finds over a cohort, with all that the plan asks for beside it."""
+        transport = called.transport
+        for note in called.notes:
+            if note not in self.warnings:
+                self.warn(note)
         if self.federation.declared_frame() is None:
             transport = replace(transport, setting=replace(transport.setting, frame=ask_frame(transport)))
         plan, card = self.plan, find(choice.method)
@@ -174,6 +179,7 @@ class Conductor:
             jobs=available_threads(),
             progress=lambda done: self._tell_replicates(transport, done),
             forgives=self._forgives,
+            no_checks=called.no_checks,
         )
         return replace(
             found,

@@ -15,6 +15,7 @@ from typing import Any
 
 from fedrcd.errors import FileError
 from fedrcd.federation.messages.requests import SUMS, Reply
+from fedrcd.federation.messages.roll_call import RollCallReply
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 
@@ -28,6 +29,9 @@ create table if not exists answers (
     primary key (run, digest, site, place)
 )
 """
+
+
+CALLS = "create table if not exists calls (run text, site text, body blob not null, primary key (run, site))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,17 @@ class RecordedAnswers:
         ]
         with self._open() as database:
             database.executemany("insert or replace into answers values (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def record_call(self, run: str, site: str, reply: RollCallReply) -> None:
+        """Keep what a site said in the roll call of a run."""
+        with self._open() as database:
+            database.execute("insert or replace into calls values (?, ?, ?)", (run, site, to_bytes(reply)))
+
+    def call(self, run: str, site: str) -> RollCallReply | None:
+        """What a site said in the roll call of a run, if it did."""
+        with self._open() as database:
+            row = database.execute("select body from calls where run = ? and site = ?", (run, site)).fetchone()
+        return None if row is None else from_bytes(row[0], RollCallReply)
 
     def find(self, run: str, digest: str, site: str) -> Reply | None:
         """What a site answered to a question in this run, if it did."""
@@ -70,6 +85,7 @@ class RecordedAnswers:
             return 0
         with self._open() as database:
             database.execute("pragma secure_delete = on")
+            database.execute("delete from calls where site = ?", (site,))
             return database.execute("delete from answers where site = ?", (site,)).rowcount
 
     def delete(self) -> None:
@@ -86,6 +102,7 @@ class RecordedAnswers:
                 database.execute("pragma synchronous = off")  # outlives the process; a power cut costs a question
                 with database:
                     database.execute(TABLE)
+                    database.execute(CALLS)
                     yield database
             finally:
                 database.close()

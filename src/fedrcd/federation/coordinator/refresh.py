@@ -18,9 +18,8 @@ from fedrcd.federation.ledger.refresh_messages import (
     EntryRecord,
     LedgerNews,
     NewsReply,
-    pack_message,
-    unpack_message,
 )
+from fedrcd.federation.messages.envelope import pack_message, unpack_message
 from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet

@@ -32,6 +32,8 @@ class MachineTransport:
     """Digest of the federation file."""
     blocks: Mapping[str, Sequence[str]]
     answers: RecordedAnswers
+    declared: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By site and block, how many rows sums may be about at most, as the site said in the roll call."""
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     accept: Accept = accept_reply
     combine: Combine = add_in_order
@@ -58,6 +60,7 @@ class MachineTransport:
             question=question,
             blocks=self.blocks,
             version=partial(self.answers.version, self.run),
+            declared=self.declared,
         )
         replies = self._replies(asked)
         self.seconds.append(self.surroundings.monotonic() - began)

@@ -16,6 +16,7 @@ class Refusal(StrEnum):
     MESSAGE = "message"
     FEDERATION = "federation"
     NAME = "name"
+    PLAN = "plan"
     QUESTION = "question"
     FRAME = "frame"
     GAPS = "gaps"
@@ -47,6 +48,8 @@ WORDS = {
     Refusal.MESSAGE: "the message is not one that it understands; both sides need the same version of fedrcd",
     Refusal.FEDERATION: "its federation file is not the coordinator's; give both the same copy",
     Refusal.NAME: "the question is for another site",
+    Refusal.PLAN: "it does not know the method of this run, or an option of it; both sides need the same version of "
+    "fedrcd",
     Refusal.QUESTION: "it does not answer questions of this kind",
     Refusal.FRAME: "the frame is not the one of this federation",
     Refusal.GAPS: "filling of missing values is not offered by sites that guard their rows",

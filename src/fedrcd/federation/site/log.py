@@ -20,6 +20,9 @@ START = "0" * 64
 
 ANSWERED = "answered"
 
+CALLED = "roll call"
+"""A site said what a run would meet there: nothing left."""
+
 STRUCK = "struck"
 """What a person at the site erased: nothing left, and nothing was asked."""
 

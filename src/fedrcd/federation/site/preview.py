@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fedrcd.confidence.checks import ask_residuals
 from fedrcd.confidence.replicates import ask_groups, one_round
-from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, streamed
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError
@@ -20,6 +21,7 @@ from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.exposure import exposures
 from fedrcd.federation.site.release import Door, Occasion
 from fedrcd.methods.registry import build, find
+from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
@@ -62,12 +64,13 @@ class Preview(NamedTuple):
 class PreviewTransport:
     """A transport over one site's blocks that notes what it is asked, and what the site's door says to it.
 
-    After the first refusal nothing is judged, for a run would stop there.
+    After the first refusal nothing is judged, for a run would stop there; `goes_on` says whether to list the rest.
     """
 
     door: Door
     tables: Sequence[Table]
     setting: Setting
+    goes_on: bool = True
     releases: list[Release] = field(default_factory=list)
     refusals: list[Refused] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
@@ -82,6 +85,8 @@ class PreviewTransport:
                 answers = [sums for _, sums in released.blocks if sums is not None]
             except Refused as refused:
                 self.refusals.append(refused)
+                if not self.goes_on:
+                    raise
                 refusal = str(refused)
         if self.refusals:
             answers = [sums for sums in map(self._unjudged(question), self.tables) if sums is not None]
@@ -126,12 +131,12 @@ def preview(door: Door, tables: Sequence[Table], method: str, *, groups: int = 0
         raise ConfigError(f"groups must be at least {LEAST_GROUPS}, got {groups}")
     federation, quiet = door.federation, replace(door, dry_run=[], approve=False)
     name = choose_method(federation, method, groups=groups or 1, trust_coordinator=door.trusts).method
-    variables = federation.variables
-    frame = federation.declared_frame() or _own_frame([quiet.present(table) for table in tables], federation)
-    setting = Setting(variables, frame, cohort_layout(federation, [door.site]), grid=ARITHMETIC["exact"])
+    layout = cohort_layout(federation, [door.site])
+    setting = Setting(federation.variables, frame_here(quiet, tables), layout, grid=ARITHMETIC["exact"])
     rows, spent, allowed = _budget(quiet, tables)
     dry_run = PreviewTransport(quiet, tables, setting)
-    whole = _converse(dry_run, name, groups, check=check)
+    estimate = estimated(dry_run, parts_of(name, {}, groups), groups)
+    whole = estimate is not None and (not check or ask_checks(dry_run, estimate))
     codes = [refused.code for refused in dry_run.refusals]
     other = choose_method(federation, method, groups=groups or 1, refused=codes, trust_coordinator=door.trusts).method
     return Preview(name, dry_run.releases, whole, rows, spent, allowed, other if other != name else "")
@@ -151,26 +156,42 @@ def _budget(door: Door, tables: Sequence[Table]) -> tuple[int, int, int]:
     return sum(rows for rows, _ in chosen), spent, sum(door.rules.budget(rows, p) for rows, p in chosen)
 
 
-def _own_frame(tables: Sequence[Table], federation: Federation) -> Frame:
-    """A frame from the rows here, where none is declared and they have all variables."""
-    variables = federation.variables
+def frame_here(door: Door, tables: Sequence[Table]) -> Frame:
+    """The declared frame; where there is none, that in which sums left before, or one from the rows here."""
+    federation, variables = door.federation, door.federation.variables
+    declared, pinned = federation.declared_frame(), door.store.pinned_frame()
+    if declared is not None:
+        return declared
+    if all(name in pinned for name in variables):
+        centre, scale = zip(*(pinned[name] for name in variables), strict=True)
+        return Frame(np.array(centre), np.array(scale))
     if not all(set(table.columns) == set(variables) for table in tables):
         return Frame.identity(len(variables))
-    held = [[variables.index(column) for column in table.columns] for table in tables]
-    return propose_frame([streamed(table) for table in tables], [count_rows(table) for table in tables], held)
+    present = [door.present(table) for table in tables]
+    held = [[variables.index(column) for column in table.columns] for table in present]
+    return propose_frame([streamed(table) for table in present], [count_rows(table) for table in present], held)
 
 
-def _converse(dry_run: PreviewTransport, method: str, groups: int, *, check: bool) -> bool:
-    """Whether a method comes to its end with one site alone."""
+def parts_of(method: str, options: dict[str, Any], groups: int) -> Parts[Any]:
+    """The method as a run takes it: with groups, the one of one round that gives the same order."""
+    return one_round(find(method), options) if groups else build(method, **options)
+
+
+def estimated(dry_run: PreviewTransport, parts: Parts[Any], groups: int) -> Estimate | None:
+    """What a method finds with one site alone; None if it does not come to its end."""
     setting = dry_run.setting
-    parts = one_round(find(method), {}) if groups else build(method)
     try:
         if groups:
-            estimate = ask_groups(parts, setting, dry_run, groups).estimate
-        else:
-            estimate = run(parts.rounds(setting), dry_run)
-        if check:
-            run(ask_residuals(setting, estimate.marginals, estimate.order), dry_run)
-    except FedrcdError:
+            return ask_groups(parts, setting, dry_run, groups).estimate
+        return run(parts.rounds(setting), dry_run)
+    except (FedrcdError, np.linalg.LinAlgError):
+        return None
+
+
+def ask_checks(dry_run: PreviewTransport, estimate: Estimate) -> bool:
+    """Whether checks of an estimate come to their end with one site alone."""
+    try:
+        run(ask_residuals(dry_run.setting, estimate.marginals, estimate.order), dry_run)
+    except (FedrcdError, np.linalg.LinAlgError):
         return False
     return True

@@ -17,16 +17,16 @@ from fedrcd.federation.ledger.refresh_messages import (
     ContributionRequest,
     LedgerNews,
     NewsReply,
-    is_message,
-    pack_message,
-    unpack_message,
 )
+from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import Reply, Request, pack_reply, read_agreement, unpack_request
+from fedrcd.federation.messages.roll_call import RollCallReply, RollCallRequest
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.refreshing import Refreshing
 from fedrcd.federation.site.release import LEDGER, Door, Occasion, code_of
+from fedrcd.federation.site.roll_call import RollCall
 from fedrcd.federation.site.secret import read_secret
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import SHORT, Store
@@ -55,12 +55,27 @@ class SiteService:
         """The reply to a request, whatever it is: sums, or a fixed code; the text of no exception leaves."""
         try:
             if is_message(packet):
-                message: Any = unpack_message(packet, (ContributionRequest, LedgerNews))
-                return pack_message(self._refresh(message))
+                message: Any = unpack_message(packet, (RollCallRequest, ContributionRequest, LedgerNews))
+                called = isinstance(message, RollCallRequest)
+                return pack_message(self._roll_call(message) if called else self._refresh(message))
             request = unpack_request(packet)
         except ProtocolError:
             return pack_reply(Reply("", "", self.settings.name, refusal=Refusal.MESSAGE))
         return pack_reply(self.reply(request))
+
+    def _roll_call(self, request: RollCallRequest) -> RollCallReply:
+        """What a run would meet here."""
+        try:
+            agreement = read_agreement(self.settings.federation)
+            self._require_for_us(request, agreement.federation, agreement.digest)
+            with self.store() as store:
+                door = open_door(self.settings, agreement.federation, store)
+                tables = read_tables(agreement.federation, self.settings)
+                return RollCall(door, tables, request, agreement.layout(request.cohort)).reply()
+        except Exception as problem:  # whatever it is, its text may hold data: a code leaves
+            self._note_refused(f"the roll call of a run of {request.plan.method}", problem)
+            code = code_of(problem).value
+            return RollCallReply(request.run, request.digest, self.settings.name, refusal=code)
 
     def _refresh(self, message: ContributionRequest | LedgerNews) -> ContributionReply | NewsReply:
         """The reply to a message of a refresh."""
@@ -77,17 +92,17 @@ class SiteService:
                 return refreshing.hear(message)
         except Exception as problem:  # whatever it is, its text may hold data: a code leaves
             code = code_of(problem).value
-            self._note_refused(message.ledger, problem)
+            self._note_refused(f"refresh of ledger {message.ledger[:SHORT]}", problem, LEDGER)
             reply = ContributionReply if asks else NewsReply
             return reply(self.settings.name, refusal=code)
 
-    def _note_refused(self, ledger: str, problem: BaseException) -> None:
-        """Write into the log that a refresh was refused; sums that were asked for have entries of their own."""
+    def _note_refused(self, question: str, problem: BaseException, federation: str = "") -> None:
+        """Write into the log that something was refused; sums that were asked for have entries of their own."""
         entry = LogEntry(
             time=self.surroundings.now().isoformat(timespec="milliseconds"),
             round=0,
-            federation=LEDGER,
-            question=f"refresh of ledger {ledger[:SHORT]}",
+            federation=federation,
+            question=question,
             outcome=code_of(problem).value,
             detail=str(problem) if isinstance(problem, FedrcdError) else type(problem).__name__,
         )
@@ -127,7 +142,7 @@ class SiteService:
         if site != self.settings.name:
             raise Refused(Refusal.NAME)
 
-    def _require_for_us(self, request: Request, federation: Federation, digest: str) -> None:
+    def _require_for_us(self, request: Request | RollCallRequest, federation: Federation, digest: str) -> None:
         """Refuse a question of another federation, for another site, or of a cohort that cannot be."""
         self._require_ours(request.federation, request.site, digest)
         cohort = frozenset(request.cohort)

@@ -1,0 +1,141 @@
+"""The coordinator's part in the roll call: asks every site what a run would meet there, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fedrcd.data.federation import MOST_ROWS, Federation
+from fedrcd.errors import ProtocolError
+from fedrcd.federation.coordinator.gather import Gather, SiteLost
+from fedrcd.federation.coordinator.run_folder import RunPlan
+from fedrcd.federation.coordinator.transport import MachineTransport
+from fedrcd.federation.messages.envelope import pack_message, unpack_message
+from fedrcd.federation.messages.refusals import WORDS, Refusal
+from fedrcd.federation.messages.roll_call import (
+    PROGRAM,
+    REASONS,
+    SHARES,
+    DeclaredBlock,
+    LeftOut,
+    Plan,
+    RollCallReply,
+    RollCallRequest,
+    Share,
+)
+from fedrcd.protocol.wire import Packet
+
+FAR_MORE = 10
+"""Times by which a site may have more rows than the federation file says: beyond, one of the two is wrong."""
+
+LONGEST_LABEL = 64
+"""Characters of a label of an edition, and of a version."""
+
+
+class Called(NamedTuple):
+    """What came of a roll call: the transport, bound to what the sites declared, and what the operator should know."""
+
+    transport: MachineTransport
+    notes: tuple[str, ...]
+    no_checks: SiteLost | None
+    """Who would refuse the checks after the run, if they were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollCall:
+    """The roll call of one run over a cohort."""
+
+    federation: Federation
+    plan: RunPlan
+    transport: MachineTransport
+
+    def held(self, method: str) -> Called:
+        """What the sites said before a run of a method.
+
+        Raises
+        ------
+        SiteLost
+            When a site would refuse the run, first or half-way; its code says by which rule.
+        """
+        transport, request = self.transport, self._request(method)
+        gather: Gather[RollCallReply] = Gather(
+            courier=transport.courier,
+            cohort=transport.cohort,
+            pack=lambda site: pack_message(replace(request, site=site)),
+            judge=lambda site, packet: self._judged(request, site, packet),
+            accepted=lambda site, reply: transport.answers.record_call(transport.run, site, reply),
+            retry_policy=transport.retry_policy,
+            progress=transport.progress,
+            warn=transport.warn,
+            surroundings=transport.surroundings,
+        )
+        recorded = {site: transport.answers.call(transport.run, site) for site in transport.cohort}
+        replies = gather.answers(0, {site: reply for site, reply in recorded.items() if reply is not None})
+        declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
+        codes = [(site, Refusal(reply.checks)) for site, reply in replies.items() if reply.checks is not None]
+        lost = [SiteLost(site, f"refused: {WORDS[code]}", code) for site, code in codes]
+        return Called(replace(transport, declared=declared), tuple(_notes(replies)), lost[0] if lost else None)
+
+    def _request(self, method: str) -> RollCallRequest:
+        settings, resampling = self.plan.settings, self.plan.resampling
+        plan = Plan(
+            method=method,
+            options=settings.method_options,
+            arithmetic=settings.arithmetic,
+            groups=resampling.groups if resampling else 0,
+            check=self.plan.check,
+        )
+        transport = self.transport
+        return RollCallRequest(transport.run, transport.federation, "", transport.cohort, plan, PROGRAM)
+
+    def _judged(self, request: RollCallRequest, site: str, packet: Packet) -> RollCallReply:
+        """The reply of a site in a packet."""
+        try:
+            reply = unpack_message(packet, RollCallReply)
+        except ProtocolError as problem:
+            raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
+        if reply.site != site:
+            raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
+        if reply.refusal is not None:
+            return reply
+        if (reply.run, reply.digest) != (request.run, request.digest):
+            raise SiteLost(site, "answered the roll call of another run")
+        labels = [one.label for one in reply.blocks]
+        if len(set(labels)) != len(labels) or not set(labels) <= set(self.transport.blocks[site]):
+            raise SiteLost(site, "answered for other blocks of rows than the federation says")
+        if reply.checks is not None and reply.checks not in set(Refusal):
+            raise SiteLost(site, "sent something that is not a reply to a roll call")
+        if len(reply.program) > LONGEST_LABEL or not all(map(_is_sound, reply.blocks)):
+            raise SiteLost(site, "sent something that is not a reply to a roll call")
+        about = {block.label: block.rows for block in self.federation.blocks}
+        for one in reply.blocks:
+            if one.rows > FAR_MORE * max(about[one.label], 1):
+                raise SiteLost(
+                    site,
+                    f"says that block {one.label!r} has up to {one.rows:,} rows; the federation file says about "
+                    f"{about[one.label]:,}. If they are right, give all sites and the coordinator a corrected copy",
+                )
+        return reply
+
+
+def _is_sound(block: DeclaredBlock) -> bool:
+    """Whether what a site says of a block can be."""
+    codes = all(reason in set(LeftOut) and share in set(Share) for reason, share in block.left_out)
+    return (
+        codes
+        and len(block.left_out) <= len(LeftOut)
+        and len(block.edition) <= LONGEST_LABEL
+        and (1 <= block.rows <= MOST_ROWS)
+    )
+
+
+def _notes(replies: Mapping[str, RollCallReply]) -> Iterator[str]:
+    """What the operator should know of the rows behind a result."""
+    for site, reply in replies.items():
+        if reply.program != PROGRAM:
+            yield f"site {site!r} runs another version of fedrcd than the coordinator; install the same everywhere"
+        for block in reply.blocks:
+            for reason, share in block.left_out:
+                told = f"{SHARES[Share(share)]} {REASONS[LeftOut(reason)]}"
+                yield f"site {site!r} leaves out {told} in block {block.label!r}"

@@ -1,0 +1,148 @@
+"""A site's part in the roll call: it goes through the run that is planned, on its own rows, and lets nothing out.
+
+The door judges every question of the plan as it would in the run, budget included. In a method of several rounds the
+later questions depend on what all sites answer; here they follow from this site's own rows, which is enough to know how
+many numbers they ask for and under which rules they fall. A site that lacks columns goes as far as it can alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError
+from fedrcd.federation.messages.refusals import Refusal, Refused
+from fedrcd.federation.messages.roll_call import (
+    PROGRAM,
+    DeclaredBlock,
+    LeftOut,
+    Plan,
+    RollCallReply,
+    RollCallRequest,
+    Share,
+    bound_on,
+)
+from fedrcd.federation.site.log import ANSWERED, CALLED, LogEntry
+from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here, parts_of
+from fedrcd.federation.site.release import Door
+from fedrcd.methods.skeleton import Parts
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.grid import ARITHMETIC
+
+SEPARATOR = ", "
+"""Between the codes of an entry of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollCall:
+    """Answers the roll call of one run."""
+
+    door: Door
+    tables: Sequence[Table]
+    request: RollCallRequest
+    layout: Layout | None
+
+    def reply(self) -> RollCallReply:
+        """What the run would meet here; it is in the log before this returns."""
+        plan, request = self.request.plan, self.request
+        quiet = replace(self.door, dry_run=[], approve=False)
+        frame = frame_here(quiet, self.tables)
+        setting = Setting(quiet.federation.variables, frame, self.layout, grid=_grid(plan))
+        transport = PreviewTransport(quiet, self.tables, setting, goes_on=False)
+        estimate = estimated(transport, _parts(plan), plan.groups)
+        refused = self._refusal(transport)
+        if estimate is not None and plan.check:
+            ask_checks(transport, estimate)
+        no_checks = self._refusal(transport) if refused is None else None
+        entries = list(self._entries(_answered(quiet), refused))
+        self.door.store.append(entries)
+        blocks = tuple(
+            DeclaredBlock(one.block, one.version, bound_on(one.rows), _parsed(one.detail))
+            for one in entries
+            if one.outcome == CALLED
+        )
+        codes = [None if one is None else one.code.value for one in (no_checks, refused)]
+        return RollCallReply(request.run, request.digest, self.door.site, PROGRAM, blocks, *codes)
+
+    def _refusal(self, transport: PreviewTransport) -> Refused | None:
+        """What the door refused so far, if the run would meet it."""
+        refused = transport.refusals[0] if transport.refusals else None
+        if refused is not None and refused.code is Refusal.BUDGET and self._is_repeated(transport):
+            return None
+        return refused
+
+    def _is_repeated(self, transport: PreviewTransport) -> bool:
+        """Whether this plan was gone through so far about these editions: the same answers cost nothing again."""
+        log, labels = self.door.store.entries(), {entry.version for entry in _answered(transport.door)}
+        questions = len(transport.releases) + 1
+        for call in log:
+            if (call.outcome, call.digest) == (CALLED, self.request.digest) and call.version in labels:
+                answered = {one.digest for one in log if (one.run, one.outcome) == (call.run, ANSWERED)}
+                if len(answered) >= questions:
+                    return True
+        return False
+
+    def _entries(self, told: Sequence[LogEntry], refused: Refused | None) -> Iterator[LogEntry]:
+        """What is logged of the roll call: every block that would be answered about, and a refusal."""
+        seen: set[str] = set()
+        for entry in told:
+            if entry.block in seen:
+                continue
+            seen.add(entry.block)
+            [table] = [one for one in self.tables if one.block == entry.block]
+            codes = self._left_out(table, entry.version)
+            yield self._entry(CALLED, block=entry.block, rows=entry.rows, version=entry.version, detail=codes)
+        if refused is not None:
+            yield self._entry(refused.code.value, detail=str(refused))
+
+    def _left_out(self, table: Table, label: str) -> str:
+        """Why rows are left out, coarsely; what was said of an edition once is said of it again."""
+        for entry in self.door.store.entries():
+            if (entry.outcome, entry.version, entry.block) == (CALLED, label, table.block):
+                return entry.detail
+        unstruck = self.door.unstruck(table)
+        whole, complete = count_rows(unstruck), count_rows(unstruck.select(is_complete))
+        lost = {LeftOut.GAPS: whole - complete, LeftOut.TRIM: complete - count_rows(self.door.present(table))}
+        return SEPARATOR.join(f"{reason}={Share.of(rows, whole)}" for reason, rows in lost.items() if rows)
+
+    def _entry(self, outcome: str, **more: Any) -> LogEntry:
+        request = self.request
+        return LogEntry(
+            time=self.door.store.now(),
+            run=request.run,
+            round=0,
+            federation=request.federation,
+            digest=request.digest,
+            question=f"the roll call of a run of {request.plan.method}",
+            outcome=outcome,
+            **more,
+        )
+
+
+def _answered(quiet: Door) -> list[LogEntry]:
+    """What would have been logged as answered."""
+    return [entry for entry in quiet.dry_run or () if entry.outcome == ANSWERED]
+
+
+def _parts(plan: Plan) -> Parts[Any]:
+    """The method of a plan."""
+    try:
+        return parts_of(plan.method, dict(plan.options), plan.groups)
+    except (ConfigError, TypeError) as problem:
+        raise Refused(Refusal.PLAN, str(problem)) from None
+
+
+def _grid(plan: Plan) -> Any:
+    if plan.arithmetic not in ARITHMETIC:
+        raise Refused(Refusal.PLAN, "the arithmetic of the plan is not known here")
+    return ARITHMETIC[plan.arithmetic]
+
+
+def _parsed(detail: str) -> tuple[tuple[str, str], ...]:
+    """Reasons and shares in an entry of the log."""
+    codes = [code.partition("=") for code in detail.split(SEPARATOR) if code]
+    return tuple((reason, share) for reason, _, share in codes)
