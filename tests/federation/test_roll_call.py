@@ -17,7 +17,14 @@ from fedrcd.federation.flower.server import conduct as conduct_over_grid
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.refusals import WORDS, Refusal
 from fedrcd.federation.messages.requests import pack_reply, unpack_reply, unpack_request
-from fedrcd.federation.messages.roll_call import DeclaredBlock, Plan, RollCallReply, RollCallRequest, Share, bound_on
+from fedrcd.federation.messages.roll_call import (
+    DeclaredBlock,
+    LeftOutShare,
+    Plan,
+    RollCallReply,
+    RollCallRequest,
+    bound_on,
+)
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.log import ANSWERED, CALLED
 from fedrcd.methods.registry import METHODS
@@ -76,7 +83,7 @@ class WithoutCall(Direct):
         for site, packet in packets.items():
             if is_message(packet):
                 asked = unpack_message(packet, RollCallRequest)
-                yield site, pack_message(RollCallReply(asked.run, asked.digest, site))
+                yield site, pack_message(RollCallReply(site, asked.run, asked.digest))
             else:
                 yield from super().deliver({site: packet}, seconds)
 
@@ -170,7 +177,7 @@ def test_a_site_says_its_edition_and_a_bound_on_its_rows(disk):
     assert (entry.outcome, entry.run, entry.numbers) == (CALLED, "r1", 0)
 
 
-@pytest.mark.parametrize(("every", "share"), [(100, Share.FEW), (10, Share.SOME), (3, Share.MANY)])
+@pytest.mark.parametrize(("every", "share"), [(100, LeftOutShare.FEW), (10, LeftOutShare.SOME), (3, LeftOutShare.MANY)])
 def test_rows_left_out_are_told_coarsely_and_with_the_result(disk, tmp_path, every, share):
     table = pd.read_parquet(disk.data(B))
     table.iloc[::every, 0] = np.nan

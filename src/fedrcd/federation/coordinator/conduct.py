@@ -14,7 +14,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
-from fedrcd.federation.coordinator.roll_call import Called, RollCall
+from fedrcd.federation.coordinator.roll_call import Called, RollCaller
 from fedrcd.federation.coordinator.run_folder import REFRESHED, RunPlan, Status, write_json
 from fedrcd.federation.coordinator.saved_finding import write_finding
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
@@ -59,7 +59,7 @@ class Conductor:
             conversation = _conversation(self.plan.run, cohort, choice.method)
             transport = self._transport(courier, cohort, answers, conversation)
             try:
-                found = self._converse(RollCall(self.federation, self.plan, transport).held(choice.method), choice)
+                found = self._converse(RollCaller(self.federation, self.plan, transport).held(choice.method), choice)
             except SiteLost as lost:
                 before, choice = choice, self._instead(choice, lost)
                 if choice == before:

@@ -19,7 +19,7 @@ from fedrcd.federation.ledger.refresh_messages import (
     LedgerNews,
     NewsReply,
 )
-from fedrcd.federation.messages.envelope import pack_message, unpack_message
+from fedrcd.federation.messages.envelope import pack_message, unpack_answer
 from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
@@ -153,7 +153,7 @@ def _seen_by(ledger: Ledger, reply: ContributionReply) -> int:
 def _unpacked(site: str, packet: Packet, wanted: type[Any]) -> Any:
     """The message of a site in a packet."""
     try:
-        message = unpack_message(packet, wanted)
+        message = unpack_answer(packet, wanted)
     except FedrcdError as problem:
         raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
     if message.site != site:

@@ -11,18 +11,18 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Gather, SiteLost
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.coordinator.transport import MachineTransport
-from fedrcd.federation.messages.envelope import pack_message, unpack_message
+from fedrcd.federation.messages.envelope import pack_message, unpack_answer
 from fedrcd.federation.messages.refusals import WORDS, Refusal
 from fedrcd.federation.messages.roll_call import (
     PROGRAM,
     REASONS,
     SHARES,
     DeclaredBlock,
-    LeftOut,
+    LeftOutReason,
+    LeftOutShare,
     Plan,
     RollCallReply,
     RollCallRequest,
-    Share,
 )
 from fedrcd.protocol.wire import Packet
 
@@ -43,8 +43,8 @@ class Called(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RollCall:
-    """The roll call of one run over a cohort."""
+class RollCaller:
+    """Calls the roll of a cohort for one run."""
 
     federation: Federation
     plan: RunPlan
@@ -92,7 +92,7 @@ class RollCall:
     def _judged(self, request: RollCallRequest, site: str, packet: Packet) -> RollCallReply:
         """The reply of a site in a packet."""
         try:
-            reply = unpack_message(packet, RollCallReply)
+            reply = unpack_answer(packet, RollCallReply)
         except ProtocolError as problem:
             raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
         if reply.site != site:
@@ -121,10 +121,10 @@ class RollCall:
 
 def _is_sound(block: DeclaredBlock) -> bool:
     """Whether what a site says of a block can be."""
-    codes = all(reason in set(LeftOut) and share in set(Share) for reason, share in block.left_out)
+    codes = all(reason in set(LeftOutReason) and share in set(LeftOutShare) for reason, share in block.left_out)
     return (
         codes
-        and len(block.left_out) <= len(LeftOut)
+        and len(block.left_out) <= len(LeftOutReason)
         and len(block.edition) <= LONGEST_LABEL
         and (1 <= block.rows <= MOST_ROWS)
     )
@@ -137,5 +137,5 @@ def _notes(replies: Mapping[str, RollCallReply]) -> Iterator[str]:
             yield f"site {site!r} runs another version of fedrcd than the coordinator; install the same everywhere"
         for block in reply.blocks:
             for reason, share in block.left_out:
-                told = f"{SHARES[Share(share)]} {REASONS[LeftOut(reason)]}"
+                told = f"{SHARES[LeftOutShare(share)]} {REASONS[LeftOutReason(reason)]}"
                 yield f"site {site!r} leaves out {told} in block {block.label!r}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.messages.refusals import Refusal
-from fedrcd.federation.messages.requests import VERSION
+from fedrcd.federation.messages.requests import VERSION, unpack_reply
 from fedrcd.protocol.wire import Packet, pack, unpack
 
 M = TypeVar("M")
@@ -36,3 +37,14 @@ def unpack_message(packet: Packet, wanted: type[M] | tuple[type[M], ...]) -> M:
     if code is not None and code not in set(Refusal):
         raise ProtocolError("the reply refuses for a reason that is not known here; update fedrcd")
     return message
+
+
+def unpack_answer(packet: Packet, wanted: Callable[..., M]) -> M:
+    """What a site answers to a message: of the wanted kind, or a bare refusal of a site that came to nothing more."""
+    if is_message(packet):
+        answer: M = unpack_message(packet, wanted)  # type: ignore[arg-type]  # a class, called below
+        return answer
+    reply = unpack_reply(packet)
+    if reply.refusal is None:
+        raise ProtocolError("this is the answer to a question, and none was asked")
+    return wanted(site=reply.site, refusal=reply.refusal.value)

@@ -21,14 +21,14 @@ Option = str | int | float | bool | None
 """A value of an option of a method."""
 
 
-class LeftOut(StrEnum):
+class LeftOutReason(StrEnum):
     """Why rows of a table do not take part."""
 
     GAPS = "gaps"
     TRIM = "trim"
 
 
-class Share(StrEnum):
+class LeftOutShare(StrEnum):
     """How many of the rows, coarsely: a site tells no numbers of them."""
 
     FEW = "few"
@@ -36,19 +36,19 @@ class Share(StrEnum):
     MANY = "many"
 
     @classmethod
-    def of(cls, part: int, whole: int) -> Share:
+    def of(cls, part: int, whole: int) -> LeftOutShare:
         """That of some rows among all."""
         return cls.FEW if 20 * part < whole else cls.SOME if 5 * part < whole else cls.MANY
 
 
 REASONS = {
-    LeftOut.GAPS: "because values are missing",
-    LeftOut.TRIM: "because values lie far out (--trim)",
+    LeftOutReason.GAPS: "because values are missing",
+    LeftOutReason.TRIM: "because values lie far out (--trim)",
 }
 SHARES = {
-    Share.FEW: "fewer than 5 % of its rows",
-    Share.SOME: "between 5 and 20 % of its rows",
-    Share.MANY: "more than 20 % of its rows",
+    LeftOutShare.FEW: "fewer than 5 % of its rows",
+    LeftOutShare.SOME: "between 5 and 20 % of its rows",
+    LeftOutShare.MANY: "more than 20 % of its rows",
 }
 
 
@@ -110,9 +110,9 @@ class RollCallReply:
     `checks` is the refusal that only the checks after it would meet.
     """
 
-    run: str
-    digest: str
     site: str
+    run: str = ""
+    digest: str = ""
     program: str = ""
     blocks: tuple[DeclaredBlock, ...] = ()
     checks: str | None = None

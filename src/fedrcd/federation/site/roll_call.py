@@ -18,11 +18,11 @@ from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.roll_call import (
     PROGRAM,
     DeclaredBlock,
-    LeftOut,
+    LeftOutReason,
+    LeftOutShare,
     Plan,
     RollCallReply,
     RollCallRequest,
-    Share,
     bound_on,
 )
 from fedrcd.federation.site.log import ANSWERED, CALLED, LogEntry
@@ -38,8 +38,8 @@ SEPARATOR = ", "
 
 
 @dataclass(frozen=True, slots=True)
-class RollCall:
-    """Answers the roll call of one run."""
+class RollCallAnswer:
+    """What a site answers to the roll call of one run."""
 
     door: Door
     tables: Sequence[Table]
@@ -66,7 +66,7 @@ class RollCall:
             if one.outcome == CALLED
         )
         codes = [None if one is None else one.code.value for one in (no_checks, refused)]
-        return RollCallReply(request.run, request.digest, self.door.site, PROGRAM, blocks, *codes)
+        return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks, *codes)
 
     def _refusal(self, transport: PreviewTransport) -> Refused | None:
         """What the door refused so far, if the run would meet it."""
@@ -106,8 +106,11 @@ class RollCall:
                 return entry.detail
         unstruck = self.door.unstruck(table)
         whole, complete = count_rows(unstruck), count_rows(unstruck.select(is_complete))
-        lost = {LeftOut.GAPS: whole - complete, LeftOut.TRIM: complete - count_rows(self.door.present(table))}
-        return SEPARATOR.join(f"{reason}={Share.of(rows, whole)}" for reason, rows in lost.items() if rows)
+        lost = {
+            LeftOutReason.GAPS: whole - complete,
+            LeftOutReason.TRIM: complete - count_rows(self.door.present(table)),
+        }
+        return SEPARATOR.join(f"{reason}={LeftOutShare.of(rows, whole)}" for reason, rows in lost.items() if rows)
 
     def _entry(self, outcome: str, **more: Any) -> LogEntry:
         request = self.request

@@ -26,7 +26,7 @@ from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.refreshing import Refreshing
 from fedrcd.federation.site.release import LEDGER, Door, Occasion, code_of
-from fedrcd.federation.site.roll_call import RollCall
+from fedrcd.federation.site.roll_call import RollCallAnswer
 from fedrcd.federation.site.secret import read_secret
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import SHORT, Store
@@ -71,11 +71,11 @@ class SiteService:
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 tables = read_tables(agreement.federation, self.settings)
-                return RollCall(door, tables, request, agreement.layout(request.cohort)).reply()
+                return RollCallAnswer(door, tables, request, agreement.layout(request.cohort)).reply()
         except Exception as problem:  # whatever it is, its text may hold data: a code leaves
             self._note_refused(f"the roll call of a run of {request.plan.method}", problem)
             code = code_of(problem).value
-            return RollCallReply(request.run, request.digest, self.settings.name, refusal=code)
+            return RollCallReply(self.settings.name, request.run, request.digest, refusal=code)
 
     def _refresh(self, message: ContributionRequest | LedgerNews) -> ContributionReply | NewsReply:
         """The reply to a message of a refresh."""
