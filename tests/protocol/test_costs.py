@@ -42,6 +42,7 @@ COSTS = {
     "fedrcd-sx": A_ROUND_PER_SOURCE,
     "fedrcd-t": ONE_ROUND_OF_TENSORS,
     "fedrcd-s": ONE_ROUND_OF_TENSORS,
+    "fedrcd-r": (6, 5 * pair_numbers(P + 1, 2) + comb(P + 4, 4)),
     "fed-direct": (P, pair_numbers(P, 2) + sum(entropy_numbers(u) for u in range(2, P + 1))),
 }
 

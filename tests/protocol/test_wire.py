@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.errors import ProtocolError
+from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
@@ -20,6 +21,7 @@ from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import KINDS, MAGIC, from_bytes, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.directions import Whitening
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
@@ -43,10 +45,17 @@ QUESTIONS = [
     ExpectationQuestion(NAMES, FRAME, GIVEN),
     SiteMomentsQuestion(NAMES, FRAME),
 ]
+WHITENING = Whitening(np.zeros(3), np.eye(3))
+DIRECTIONS = [
+    DirectionQuestion(NAMES, FRAME, WHITENING),
+    DirectionQuestion(NAMES, FRAME, WHITENING.on_grid(Grid()), Grid()),
+    DirectionTensorQuestion(NAMES, FRAME, WHITENING),
+    DirectionTensorQuestion(NAMES, FRAME, WHITENING.on_grid(Grid()), Grid()),
+]
 
 
 RESIDUALS = ResidualQuestion(NAMES, FRAME, Basis(GIVEN, (2, 0, 1)))
-ASKED = [*QUESTIONS, RESIDUALS, GroupedQuestion(QUESTIONS[0], 12), GroupedQuestion(QUESTIONS[4], 12)]
+ASKED = [*QUESTIONS, *DIRECTIONS, RESIDUALS, GroupedQuestion(QUESTIONS[0], 12), GroupedQuestion(QUESTIONS[4], 12)]
 
 
 def rows(seed: int, *, gaps: bool) -> np.ndarray:
@@ -58,7 +67,7 @@ def rows(seed: int, *, gaps: bool) -> np.ndarray:
 
 
 def answers(seed: int) -> list[object]:
-    plain = [question.answer([rows(seed, gaps=False)]) for question in QUESTIONS[:-1]]
+    plain = [question.answer([rows(seed, gaps=False)]) for question in (*QUESTIONS[:-1], *DIRECTIONS)]
     exact = [replace(QUESTIONS[k], grid=Grid()).answer([rows(seed, gaps=False)]).coarse() for k in (0, 4)]
     gaps = [question.answer([rows(seed, gaps=True)], gaps=True) for question in (QUESTIONS[0], QUESTIONS[4])]
     residuals = RESIDUALS.answer([rows(seed, gaps=False)]).finished()
@@ -91,7 +100,7 @@ def test_what_travels_arrives_bit_for_bit(seed: int) -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    parts = [FRAME, GIVEN, BASIS, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *ASKED, *answers(1)]
+    parts = [FRAME, GIVEN, BASIS, WHITENING, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *ASKED, *answers(1)]
     below = {kind for kind in KINDS.values() if not kind.__module__.startswith("fedrcd.federation")}  # they have tests
     assert {type(value) for value in parts} >= below
 

@@ -22,6 +22,7 @@ __all__ = ["AUTO", "COMMON_OPTIONS", "METHODS", "Card", "build", "find", "first"
 MODULES = (
     "fedrcd_s",
     "fedrcd_sp",
+    "fedrcd_r",
     "fedrcd_t",
     "fedrcd_x",
     "fedrcd_ni",

@@ -14,7 +14,7 @@ from fedrcd.protocol.outliers import rows_within
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.coverage import Holding, Layout
-from fedrcd.statistics.frame import Frame, own_moments, propose_exact_frame, propose_frame, robust_frame
+from fedrcd.statistics.frame import Frame, Proposed, own_moments, propose, propose_exact, robust_frame
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.order_statistics import Stream
 from fedrcd.typing import Matrix, Vector
@@ -95,22 +95,28 @@ def in_process(
         LocalSite(table.site, table, table.block, mine, gaps=missing != "complete")
         for table, mine in zip(tables, own, strict=True)
     ]
+    if frame is None:
+        found = _proposed(tables, own, held, exact=grid is not None)
+        frame, robust = found.frame, found.robust.expressed_in(found.frame)
+    else:
+        frame, robust = _after(frame, within), None
     setting = Setting(
         variables,
-        _proposed(tables, own, held, exact=grid is not None) if frame is None else _after(frame, within),
+        frame,
         _layout(tables, variables),
         fills_gaps=missing == "expected",
         grid=grid,
+        robust=robust,
     )
     return InProcess(sites, setting, progress)
 
 
-def _proposed(tables: Sequence[Table], own: Sequence[Frame | None], held: list[list[int]], *, exact: bool) -> Frame:
+def _proposed(tables: Sequence[Table], own: Sequence[Frame | None], held: list[list[int]], *, exact: bool) -> Proposed:
     """A frame from the rows as they are summed; for exact sums it must not depend on how they are split."""
     streams = [_expressed(table, mine) for table, mine in zip(tables, own, strict=True)]
     if exact:
-        return propose_exact_frame(streams, held)
-    return propose_frame(streams, [count_rows(table) for table in tables], held)
+        return propose_exact(streams, held)
+    return propose(streams, [count_rows(table) for table in tables], held)
 
 
 def _after(frame: Frame, within: Within) -> Frame:

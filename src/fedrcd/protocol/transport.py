@@ -9,6 +9,7 @@ from typing import Protocol
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.protocol.accept import accept
 from fedrcd.protocol.combine import combine
+from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.gather import gather
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis, Question, S
@@ -16,6 +17,7 @@ from fedrcd.protocol.site import Site
 from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import size_of
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.directions import Whitening
 from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
@@ -77,6 +79,8 @@ class Setting:
     """The grid on which pair and tensor sums are exact; without, they are float64."""
     constraints: Constraints | None = None
     """What is known of the graph before the data are seen."""
+    robust: Frame | None = None
+    """Medians and robust scales of the rows, in the frame; None where the frame was declared, and is about that."""
 
     def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
         """Asks for pair sums of all variables."""
@@ -90,6 +94,14 @@ class Setting:
     def tensor(self) -> TensorQuestion:
         """Asks for tensor sums of all variables."""
         return TensorQuestion(self.variables, self.frame, self.given, self.grid)
+
+    def directions(self, whitening: Whitening) -> DirectionQuestion:
+        """Asks for second moments of the directions of rows under a whitening."""
+        return DirectionQuestion(self.variables, self.frame, whitening, self.grid)
+
+    def direction_tensor(self, whitening: Whitening) -> DirectionTensorQuestion:
+        """Asks for tensor sums of these directions."""
+        return DirectionTensorQuestion(self.variables, self.frame, whitening, self.grid)
 
     def candidates(self, placed: Sequence[int]) -> list[int] | None:
         """Variables that may follow those already placed; None if any may."""

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedrcd.errors import FedrcdError, ProtocolError
+from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
@@ -30,6 +31,7 @@ from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.coverage import Holding, Layout
+from fedrcd.statistics.directions import Whitening
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
@@ -54,6 +56,9 @@ KINDS: dict[str, type[Any]] = {
     "site-moments-question/1": SiteMomentsQuestion,
     "grouped-question/1": GroupedQuestion,
     "residual-question/1": ResidualQuestion,
+    "whitening/1": Whitening,
+    "direction-question/1": DirectionQuestion,
+    "direction-tensor-question/1": DirectionTensorQuestion,
     "grid/1": Grid,
     "clipped/1": Clipped,
     "exact-sums/1": ExactSums,

@@ -65,13 +65,29 @@ class Frame:
         """The frame in which raw rows are what rows first expressed in `own` are in this one."""
         return Frame(own.centre + own.scale * self.centre, own.scale * self.scale)
 
+    def expressed_in(self, other: Frame) -> Frame:
+        """The centre and scale of this frame for rows that are expressed in another."""
+        return Frame((self.centre - other.centre) / other.scale, self.scale / other.scale)
+
     def express(self, rows: Matrix, out: Matrix | None = None) -> Matrix:
         """Rows in this frame, z; written to `out` if given."""
         z = np.subtract(rows, self.centre, out=out)
         return np.divide(z, self.scale, out=z)
 
 
+class Proposed(NamedTuple):
+    """A frame, and the medians and robust scales that it was made from."""
+
+    frame: Frame
+    robust: Frame
+
+
 def propose_frame(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[Sequence[int]] | None = None) -> Frame:
+    """The frame of `propose`."""
+    return propose(tables, rows, held).frame
+
+
+def propose(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[Sequence[int]] | None = None) -> Proposed:
     """A frame for float64 sums over tables in one process, from evenly spaced rows of each.
 
     Evenly spaced rather than first rows: tables are often sorted. Scales are rounded to powers of two, so that
@@ -79,10 +95,16 @@ def propose_frame(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[
     variables its columns are, if not all.
     """
     sampled = [_every(table, max(1, n // SAMPLED_ROWS)) for table, n in zip(tables, rows, strict=True)]
-    return _in_powers_of_two(robust_frame([partial(iter, [one]) for one in sampled], held))
+    robust = robust_frame([partial(iter, [one]) for one in sampled], held)
+    return Proposed(_in_powers_of_two(robust), robust)
 
 
 def propose_exact_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Frame:
+    """The frame of `propose_exact`."""
+    return propose_exact(tables, held).frame
+
+
+def propose_exact(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Proposed:
     """A frame for sums on a grid: from all rows, with the same bits however they are split and ordered.
 
     Scales are standard deviations, and all rows lie within `TAIL` of them: a cubed Gaussian has values 200 robust
@@ -93,7 +115,7 @@ def propose_exact_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] 
     found = _summary(stream, p)
     deviation = exact_moments(stream, found.robust, found.farthest).scale
     scale = np.clip(np.maximum(deviation, found.farthest / TAIL), found.robust.scale, WIDEST * found.robust.scale)
-    return _in_powers_of_two(Frame(found.robust.centre, scale))
+    return Proposed(_in_powers_of_two(Frame(found.robust.centre, scale)), found.robust)
 
 
 def robust_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Frame:

@@ -12,7 +12,7 @@ cells                     every level of a column with at most 5 levels, and eve
 budget                    all numbers ever released about a person, divided by the columns, are at most half the rows
 maps                      residuals are those of least squares in the moments that come with the question; these are
                           roughly those of the rows here and stay the same in a run, and the variables regressed on
-                          grow by one at a time
+                          grow by one at a time; directions are of rows that look whitened here
 checks                    powers of residuals leave along at most 3 different orders or moments for the same rows
 frame                     one for ever: the declared one, or the first that was used; values are clipped and
                           rounded on one of the known grids, or never
@@ -44,6 +44,7 @@ from fedrcd.federation.site.cell_counts import small_cells
 from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
 from fedrcd.federation.site.rule_context import RuleContext
+from fedrcd.federation.site.whitening_rules import honest_whitening
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame
@@ -242,6 +243,7 @@ RULES: dict[str, Rule] = {
     "quadruple cells": quadruples_of_levels,
     "pair map": honest_pair_map,
     "entropy map": honest_entropy_map,
+    "whitening": honest_whitening,
     "order": honest_order,
     "checks": few_checks,
     "split": one_split,

@@ -106,11 +106,8 @@ def _require_like_own(context: RuleContext, moments: Gaussian) -> None:
 
     Compared in every direction in which the rows here vary, by the ratio of variances.
     """
-    chosen = [context.columns.index(name) for name in context.variables]
-    own = _covariance(context, chosen)
-    sd = np.sqrt(np.diagonal(own))
-    safe = np.where(sd > 0, sd, 1.0)
-    rank = int((np.linalg.eigvalsh(own / np.outer(safe, safe)) > NO_VARIANCE).sum())
+    own = _covariance(context)
+    rank = _rank(own)
     try:
         W = np.linalg.inv(np.linalg.cholesky(moments.cov))
     except np.linalg.LinAlgError:
@@ -120,8 +117,20 @@ def _require_like_own(context: RuleContext, moments: Gaussian) -> None:
         raise Refused(Refusal.UNLIKE)
 
 
-def _covariance(context: RuleContext, chosen: list[int]) -> Matrix:
+def rank_of_rows(context: RuleContext) -> int:
+    """In how many directions the rows here vary."""
+    return _rank(_covariance(context))
+
+
+def _rank(own: Matrix) -> int:
+    sd = np.sqrt(np.diagonal(own))
+    safe = np.where(sd > 0, sd, 1.0)
+    return int((np.linalg.eigvalsh(own / np.outer(safe, safe)) > NO_VARIANCE).sum())
+
+
+def _covariance(context: RuleContext) -> Matrix:
     """The covariance of the rows here in the frame of the question, chunk by chunk."""
+    chosen = [context.columns.index(name) for name in context.variables]
     frame, p = context.question.frame, len(chosen)
     mean, cov = np.zeros(p), np.zeros((p, p))
     for values, *_ in context.rows.chunks():

@@ -35,12 +35,7 @@ class Tensors:
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
         """Ask for the tensor sums once."""
-        p = len(setting.variables)
-        if p > LARGEST:
-            raise ConfigError(
-                f"the full tensor of {p} variables has {8 * comb(p + 4, 4) / 1e6:,.0f} MB; above {LARGEST} variables "
-                "take fedrcd-sx"
-            )
+        require_few(len(setting.variables))
         require_units(setting.frame, setting.variables)
         sums = yield from ask(setting.tensor())
         require_rows(sums.count, setting.variables)
@@ -52,8 +47,7 @@ class Tensors:
         require_regular(tensors.cov, setting.variables)
         distance = distance_from_gaussian(tensors.pairs())
         marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, repaired, even)
-        unit = np.sqrt(np.diagonal(tensors.cov))
-        return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit)), marginals
+        return in_own_units(tensors), marginals
 
     def remove(
         self,
@@ -63,10 +57,7 @@ class Tensors:
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[TensorEvidence]]:
         """Replace all remaining variables by their residuals given the source."""
-        at = evidence.variables.index(sources[-1])
-        known = evidence.statistic
-        rest = tuple(variable for variable in evidence.variables if variable != sources[-1])
-        return local(Evidence(rest, TensorEvidence(known.tensors.remove(at), np.delete(known.unit, at))))
+        return local(without(evidence, sources[-1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +66,28 @@ class TensorEvidence:
 
     tensors: TensorCumulants
     unit: Vector
+
+
+def in_own_units(tensors: TensorCumulants) -> Evidence[TensorEvidence]:
+    """The evidence about all variables, in their standard deviations."""
+    unit = np.sqrt(np.diagonal(tensors.cov))
+    return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit))
+
+
+def without(evidence: Evidence[TensorEvidence], source: int) -> Evidence[TensorEvidence]:
+    """The evidence about the residuals of all others given a source."""
+    at, known = evidence.variables.index(source), evidence.statistic
+    rest = tuple(variable for variable in evidence.variables if variable != source)
+    return Evidence(rest, TensorEvidence(known.tensors.remove(at), np.delete(known.unit, at)))
+
+
+def require_few(p: int) -> None:
+    """Raise for more variables than whose tensors a coordinator can hold."""
+    if p > LARGEST:
+        raise ConfigError(
+            f"the full tensor of {p} variables has {8 * comb(p + 4, 4) / 1e6:,.0f} MB; above {LARGEST} variables "
+            "take fedrcd-sx"
+        )
 
 
 def on_pairs(score: Callable[[PairCumulants], Vector]) -> Callable[[TensorEvidence], Vector]:

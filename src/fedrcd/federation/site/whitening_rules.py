@@ -1,0 +1,49 @@
+"""The rule for questions about directions of rows: under their whitening the rows here look whitened.
+
+Under a whitening that stretches one direction far, all rows but those with the very value of its centre have the same
+direction, and what is left of the sums is those rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedrcd.errors import ProtocolError
+from fedrcd.federation.messages.refusals import Refusal, Refused
+from fedrcd.federation.site.residual_rules import rank_of_rows
+from fedrcd.federation.site.rule_context import RuleContext
+from fedrcd.statistics.directions import directions, spread_of
+from fedrcd.statistics.pair_sums import pair_sums
+from fedrcd.typing import Matrix
+
+LEAST = 1 / 25
+"""The least eigenvalue of the spread of directions of the rows here, which is 1 on average."""
+
+
+def honest_whitening(context: RuleContext) -> None:
+    """Refuse a whitening under which the rows here are far from whitened, but for the one that every run starts with.
+
+    Every variable by itself in the declared frame is where runs start.
+    """
+    question: Any = context.question
+    p = len(context.variables)
+    try:
+        question.whitening.require(p, question.grid)
+    except ProtocolError as problem:
+        raise Refused(Refusal.MAP, str(problem)) from None
+    if question.whitening.is_start(question.grid):
+        return
+    spread, rank = _spread_of_own(context), rank_of_rows(context)
+    if not np.linalg.eigvalsh(spread)[p - rank] >= LEAST:
+        raise Refused(Refusal.MAP, "the rows here look much alike under the whitening of the question")
+
+
+def _spread_of_own(context: RuleContext) -> Matrix:
+    """The spread of the directions of the rows here, chunk by chunk."""
+    question: Any = context.question
+    chosen = [context.columns.index(name) for name in context.variables]
+    expressed = (question.frame.express(values[:, chosen]) for values, *_ in context.rows.chunks())
+    points = directions(expressed, question.whitening, lifted=True)
+    return spread_of(pair_sums(points, len(chosen) + 1, 2))

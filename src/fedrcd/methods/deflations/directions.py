@@ -1,0 +1,69 @@
+r"""Evidence that no row dominates: tensors of the directions of whitened rows.
+
+Rows are whitened again and again, a round of sums each; then one round asks for the tensors of their directions. Under
+:math:`x = A e` with symmetric errors the scatter that whitens is :math:`A D A^\top` with D diagonal, as the covariance
+is, so regressions leave the same residuals; and the traceless tensors tell errors from mixtures of them, as cumulants
+do. From there on all is exact deflation of tensors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrcd.methods.deflations.tensors import TensorEvidence, in_own_units, require_few, without
+from fedrcd.methods.gaussianity import distance_from_gaussian
+from fedrcd.methods.regularity import require_regular, require_rows, require_units
+from fedrcd.methods.skeleton import Evidence, Marginals, local
+from fedrcd.protocol.questions import Rounds, ask
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.directions import Whitening, sharpened, spread_of
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.statistics.spherical_tensors import spherical_cumulants
+from fedrcd.typing import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Whiten so many times, then ask for tensors; further steps ask nothing."""
+
+    whitenings: int = 5
+
+    def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
+        """Whiten the rows, and ask for the tensors of their directions."""
+        p = len(setting.variables)
+        require_few(p)
+        require_units(setting.frame, setting.variables)
+        whitening = Whitening.of_frame(setting.robust or Frame.identity(p)).on_grid(setting.grid)
+        for _ in range(self.whitenings):
+            sums = yield from ask(setting.directions(whitening))
+            require_rows(int(sums.count.min()), setting.variables)
+            require_regular(_seen(whitening, sums, setting.frame), setting.variables)
+            whitening = sharpened(whitening, sums).on_grid(setting.grid)
+        tensor_sums = yield from ask(setting.direction_tensor(whitening))
+        require_rows(tensor_sums.count, setting.variables)
+        tensors = spherical_cumulants(tensor_sums, whitening, setting.frame)
+        require_regular(tensors.cov, setting.variables)
+        distance = distance_from_gaussian(tensors.pairs())
+        return in_own_units(tensors), Marginals(tensors.count, tensors.mean, tensors.cov, distance)
+
+    def remove(
+        self,
+        setting: Setting,  # noqa: ARG002
+        marginals: Marginals,  # noqa: ARG002
+        evidence: Evidence[TensorEvidence],
+        sources: tuple[int, ...],
+    ) -> Rounds[Evidence[TensorEvidence]]:
+        """Replace all remaining variables by their residuals given the source."""
+        return local(without(evidence, sources[-1]))
+
+
+def _seen(whitening: Whitening, sums: PairSums, frame: Frame) -> Matrix:
+    """The scatter of the rows that the directions under a whitening show, in units of the data."""
+    back = np.linalg.inv(whitening.matrix) * frame.scale[:, None]
+    spread = spread_of(sums)
+    level = spread[:-1, -1]
+    scatter: Matrix = back @ (spread[:-1, :-1] - np.outer(level, level) / spread[-1, -1]) @ back.T
+    return scatter

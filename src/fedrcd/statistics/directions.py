@@ -1,0 +1,137 @@
+r"""Directions of rows: what is left of a row once it is whitened and its length is taken away.
+
+With a centre c and a matrix M, a row z becomes :math:`w = M (z - c)`, and then a point of the unit sphere in one of two
+ways: its direction :math:`w / |w|`, or that of :math:`(w, 1)`, which keeps where the centre is. No row weighs more than
+another, whatever it holds, and every sum has a bound that is known beforehand.
+
+:math:`\sum v v^\top` of the directions v of (w, 1), whitened again and again, is Tyler's estimator in one dimension
+more (Tyler 1987): the location and scatter of a multivariate Cauchy distribution (Kent and Tyler 1991), which a row can
+move as little as any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrcd.errors import ProtocolError
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import EXACT_UP_TO, MAP_BITS, Grid
+from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.typing import Matrix, Vector
+
+SPHERE = Grid(11, 1)
+"""The grid of directions where sums are exact: finer steps would change nothing that can be seen, and coarse ones keep
+products of four within what float64 sums exactly."""
+
+FARTHEST = 1e100
+"""Values beyond this many scales have the direction of those here: their squares still fit a number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """Rows in the frame become w = matrix (z - centre); shapes (p,) and (p, p)."""
+
+    centre: Vector
+    matrix: Matrix
+
+    @classmethod
+    def of_frame(cls, frame: Frame) -> Whitening:
+        """Every variable by itself; `frame` is expressed in that of the rows."""
+        return cls(frame.centre, np.diag(1 / frame.scale))
+
+    def is_start(self, grid: Grid | None) -> bool:
+        """Whether it takes every variable by itself as the frame has it: then nobody chose anything."""
+        start = Whitening.of_frame(Frame.identity(len(self.centre))).on_grid(grid)
+        return np.array_equal(self.centre, start.centre) and np.array_equal(self.matrix, start.matrix)
+
+    def on_grid(self, grid: Grid | None) -> Whitening:
+        """The nearest one under which whole rows stay exact before they are projected; itself without a grid.
+
+        Only ratios matter to directions, so the matrix is scaled by a power of two to use the digits there are.
+        """
+        if grid is None:
+            return self
+        unit = _unit(self.matrix, grid)
+        limit = grid.largest * grid.step
+        centre = np.clip(np.rint(self.centre / grid.step) * grid.step, -limit, limit)
+        return Whitening(centre, np.rint(self.matrix / unit) * unit)
+
+    def require(self, p: int, grid: Grid | None) -> None:
+        """Raise unless it is for p variables, and on the grid."""
+        fits = self.centre.shape == (p,) and self.matrix.shape == (p, p)
+        if not fits or not (np.isfinite(self.centre).all() and np.isfinite(self.matrix).all() and self.matrix.any()):
+            raise ProtocolError("the whitening of a question does not fit its variables")
+        exact = self.on_grid(grid)
+        if not (np.array_equal(exact.matrix, self.matrix) and np.array_equal(exact.centre, self.centre)):
+            raise ProtocolError("the whitening of a question is not on the exact grid")
+
+    def of_rows(self, z: Matrix) -> Matrix:
+        """Whitened rows as columns, shape (p, n)."""
+        centred = np.clip(z, -FARTHEST, FARTHEST) - self.centre
+        return self.matrix @ np.ascontiguousarray(centred.T)
+
+    def covariance(self) -> Matrix:
+        """The covariance of the rows, in the frame, whose whitened ones are uncorrelated with variance 1."""
+        back = np.linalg.inv(self.matrix)
+        cov: Matrix = back @ back.T
+        return cov
+
+
+def _unit(matrix: Matrix, grid: Grid) -> float:
+    """The power of two whose multiples the entries are rounded to: products with differences of rows stay exact."""
+    most = EXACT_UP_TO / (4 * grid.largest) / len(matrix)  # differences of rows have one bit more; one is for rounding
+    largest = float(np.abs(matrix).max())
+    return 2.0 ** math.ceil(math.log2(largest / most)) if largest > 0 else 2.0**-MAP_BITS
+
+
+def directions(
+    blocks: Iterable[Matrix], whitening: Whitening, grid: Grid | None = None, *, lifted: bool
+) -> Iterator[Matrix]:
+    """Directions of rows that arrive in blocks, in the frame: of w, shape (n, p), or of (w, 1), shape (n, p + 1).
+
+    Every step is one that all machines round alike, so that on a grid directions have the same bits everywhere. A row
+    at the centre has no direction of its own: it counts, with zeros.
+    """
+    for block in blocks:
+        z = block if grid is None else grid.snapped(block)
+        w = whitening.of_rows(z)
+        if lifted:
+            w = np.concatenate([w, np.ones((1, w.shape[1]))])
+        w /= _positive(np.abs(w).max(axis=0, initial=0.0))  # squares neither overflow nor vanish
+        square = np.zeros(w.shape[1])
+        for one in w:
+            square += one * one
+        w /= _positive(np.sqrt(square))
+        yield np.ascontiguousarray(w.T)
+
+
+def _positive(size: Vector) -> Vector:
+    usable: Vector = np.where(size > 0, size, 1.0)
+    return usable
+
+
+def sharpened(whitening: Whitening, sums: PairSums) -> Whitening:
+    r"""The next whitening, from the pair sums of the directions of (w, 1) under this one.
+
+    With :math:`C = (p + 1)\, E\, v v^\top` Tyler's step is :math:`C^{-1/2}`, which takes a share 2 / (p + 3) of an
+    error over to the next; its power (p + 3) / (p + 1) leaves none of it to the first order, where rows are elliptical.
+    """
+    p, size = len(whitening.centre), len(whitening.centre) + 1
+    values, vectors = np.linalg.eigh(spread_of(sums))
+    root = (vectors * values ** (-(size + 2) / (2 * size))) @ vectors.T
+    lift = np.zeros((size, size))
+    lift[:p, :p], lift[:p, p], lift[p, p] = whitening.matrix, -whitening.matrix @ whitening.centre, 1.0
+    _, upper = np.linalg.qr(root @ lift)  # turned so that the last row is of the 1 alone
+    matrix = upper[:p, :p] / upper[p, p]
+    return Whitening(-np.linalg.solve(matrix, upper[:p, p] / upper[p, p]), matrix)
+
+
+def spread_of(sums: PairSums) -> Matrix:
+    """(p + 1) E v v' from pair sums of directions v of (w, 1): the identity once rows are whitened."""
+    mean = sums.at(1, 1) / sums.count
+    spread: Matrix = sums.p * (mean + mean.T) / 2
+    return spread
