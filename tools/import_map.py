@@ -26,6 +26,7 @@ HOLDS = {
     "federation/one_process.py": "sites without machines",
     "federation/site": "store, rules, the one door",
     "federation/coordinator": "gather, accept, combine",
+    "federation/masking": "masks, signed statements",
     "federation/ledger": "contributions, receipts",
     "federation/*.py": "shared by both sides",
     "federation/messages": "requests, refusals, keys",
@@ -39,7 +40,7 @@ HOLDS = {
 }
 """What is in each folder, in two to four words."""
 LEAVES = ("suggest", "errors", "typing")
-FOLDERS = ("flower", "site", "coordinator", "ledger", "messages")
+FOLDERS = ("flower", "site", "coordinator", "masking", "ledger", "messages")
 """Folders of the federation; its other modules stand together, but for the one that is above them."""
 
 HEIGHT, LAYER, MARGIN, LETTER, PASSING = 44.0, 84.0, 24.0, 6.9, 10.0

@@ -115,7 +115,7 @@ NO_TRUST_FOR_CHECKS = (
 STORED_SUMS_ONLY = "the ledger holds the sums that one-round methods ask for, and this method asks the sites for more"
 AT_SITES = "{} is no setting of a run over machines: every site reads its own table"
 AS_CONTRIBUTED = "how rows are read was settled when the sites contributed; the ledger holds sums, no rows"
-MASKS = "masks are not offered yet: the sums of every site reach the coordinator as they are"
+MASKS = "masks are not offered between machines yet: sums reach the coordinator as they are"
 NOISE = "noise is not offered yet: sums leave as they are, under the rules of disclosure"
 ROWS_STAY = "rows do not leave the sites, so they cannot be drawn; take resample='groups'"
 BY_BOOTSTRAP = (
@@ -272,7 +272,12 @@ def others() -> Iterator[Capability]:
             f'`arithmetic="{arithmetic}"`', "Arithmetic", found_by("fedrcd-s", arithmetic=arithmetic), (Yes(),) * 4
         )
     masks, noise = No(MASKS), No(NOISE)
-    yield Capability("masks", "Privacy", found_by("fedrcd-s", masks=True), (masks,) * 4)
+    yield Capability(
+        "masks",
+        "Privacy",
+        found_by("fedrcd-s", masked=True),
+        (Yes("for methods that ask once"), masks, masks, No(AS_CONTRIBUTED)),
+    )
     yield Capability("noise, `epsilon`", "Privacy", found_by("fedrcd-s", epsilon=1.0), (noise,) * 4)
     yield Capability("report, drawings and files", "Results", reported_by("fedrcd-ni"), (Yes(),) * 4)
     yield Capability(

@@ -10,6 +10,7 @@ import numpy as np
 from fedrcd.api.describe import Background, discovery_of
 from fedrcd.api.discover import BY_BOOTSTRAP, by_bootstrap
 from fedrcd.api.discovery import Discovery, require_level
+from fedrcd.api.masks import require_no_checks
 from fedrcd.api.progress import Progress, reporters
 from fedrcd.api.tables import prepare
 from fedrcd.confidence.checks import Check, Findings, assess, no_residuals
@@ -136,6 +137,7 @@ def check(
         if isinstance(method, Discovery):
             return _check_given(tables, method, settings, level, report.of_traffic)
         prepared = prepare(tables, Settings.of(method, **settings), progress=report.of_traffic)
+        require_no_checks(prepared.transport)
         found = prepared.run.find(check=True)
     return checks_of(found, prepared.background(), level, warn=2)
 
@@ -164,6 +166,7 @@ def _check_given(
     if made.weights == BY_BOOTSTRAP:
         made = by_bootstrap(made)[1]
     run = prepare(tables, Settings.of(**{**made.arguments(), **given}), progress=progress).run
+    require_no_checks(run.transport)
     heard, order = Remembering(run.transport), _places(found)
     _, marginals = drive(ask_pairs(run.setting, 2, "plug-in", complete=True), heard)
     before = replace(heard.traffic)

@@ -65,6 +65,9 @@ def discover(
     frame : mapping of str to (centre, scale), optional
         The public frame in which sums are taken, of every variable; as a federation file declares it. Without, one is
         made from all rows. `trim` counts scales of a frame that is given.
+    masked : bool
+        Add sums under masks that cancel, as between machines, so that nothing but their total is seen; the result is
+        that of exact sums, to the bit. For methods that ask once, over at least three sites; needs `fedrcd[ledger]`.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
     check_scale : bool

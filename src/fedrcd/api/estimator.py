@@ -74,6 +74,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         Leave out rows with a value more than this many robust scales from its column's median.
     arithmetic : {"float", "exact", "compact"}
         How sums are formed.
+    masked : bool
+        Whether sums are added under masks.
     stack : bool
         Allow methods for one table to stack several.
     options : dict, optional

@@ -11,6 +11,7 @@ import numpy as np
 from fedrcd.api.describe import Background
 from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
+from fedrcd.api.masks import is_masked, masked_over, require_maskable
 from fedrcd.api.notes import notes_on_sites, require_coverage, require_together
 from fedrcd.api.progress import Progress
 from fedrcd.data.rows import count_rows, is_complete
@@ -73,7 +74,7 @@ def prepare(source: Any, settings: Settings, *, progress: Progress | None = None
         settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
     choice = Choice(settings.method, "")
     if settings.method == AUTO:
-        choice = choose(_circumstances(blocks, names, settings, one_round=one_round))
+        choice = choose(_circumstances(blocks, names, settings, one_round=one_round or settings.masked))
     card = find(choice.method)
     if card.one_table:
         blocks = _stacked(card, blocks, stack=settings.stack)
@@ -83,7 +84,10 @@ def prepare(source: Any, settings: Settings, *, progress: Progress | None = None
     if settings.knowledge is not None:
         settings.knowledge.constraints(names)  # what clashes is found before anything is asked
     sites = tuple(site.name for site in transport.sites)
-    return Prepared(Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason)))), blocks)
+    run = Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason))))
+    if settings.masked:
+        require_maskable(run)
+    return Prepared(run, blocks)
 
 
 def is_transport(source: object) -> bool:
@@ -140,7 +144,7 @@ def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
             rows=sum({one.block: one.rows for one in layout.holdings}.values()) if layout else FEW_ROWS,
             all_columns_somewhere=layout is None or layout.complete_rows() > 0,
             complete_rows=not setting.fills_gaps,
-            one_round=one_round,
+            one_round=one_round or is_masked(transport),
         )
         choice = choose(known)
     card = find(choice.method)
@@ -150,7 +154,10 @@ def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
     if card.one_table and len(sites) != 1:
         raise ConfigError(f"{card.name} works on one table; over sites {card.counterpart} gives the same order")
     require_together(card, layout, len(names), "expected" if setting.fills_gaps else "complete")
-    return Run(transport, settings, card, sites, choice.reason)
+    run = Run(transport, settings, card, sites, choice.reason)
+    if is_masked(transport):
+        require_maskable(run)
+    return run
 
 
 def _read(tables: Any, settings: Settings) -> tuple[list[Table], tuple[str, ...]]:
@@ -180,12 +187,13 @@ def _embed(
     how: dict[str, Any] = {
         "trim": settings.trim,
         "missing": settings.missing,
-        "grid": ARITHMETIC[settings.arithmetic],
+        "grid": ARITHMETIC[settings.summation],
         "frame": as_frame(settings.frame, names),
         "progress": progress,
     }
     if settings.within != "auto":
-        return embedding.in_process(blocks, names, within=settings.within, **how), ""
+        transport = embedding.in_process(blocks, names, within=settings.within, **how)
+        return masked_over(transport) if settings.masked else transport, ""
     # Sites that differ must not lose their rows for it before anybody has looked.
     first = embedding.in_process(blocks, names, trim_within="standardise", **how)
     choice = choose_within(first)

@@ -25,7 +25,6 @@ BOOTSTRAP = "bootstrap"
 """Under which a result records how its replicates were drawn; no setting of the run on all rows."""
 
 NOT_YET = {
-    "masks": "masks are not offered yet: the sums of every site reach the coordinator as they are",
     "epsilon": "noise is not offered yet: sums leave as they are, under the rules of disclosure",
 }
 """What is asked for and not there yet, and the reason that is given."""
@@ -77,6 +76,7 @@ class Settings:
     )
     arithmetic: Arithmetic = _setting("float", str, "How sums are taken: float, exact or compact.")
     frame: Any = _setting(None)
+    masked: bool = _setting(False, bool, "Add sums under masks, so that nothing but their total is seen.")
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
     knowledge: Any = _setting(None, "path", "TOML file of what is known of the graph; it is kept to.")
 
@@ -147,9 +147,30 @@ class Settings:
         trim = self.trim
         if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
             raise ConfigError(f"trim must be a number above 0, got {trim!r}")
-        if not isinstance(self.stack, bool):
-            raise ConfigError(f"stack must be True or False, got {self.stack!r}")
+        for name in ("stack", "masked"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.masked:
+            self._check_masked()
         self.check_options()
+
+    def _check_masked(self) -> None:
+        """Raise for what masks hide, or cannot hide."""
+        if self.within == "auto":
+            raise ConfigError(
+                "within='auto' asks every site for means and variances of its own, which masks hide; say none, centre "
+                "or standardise"
+            )
+        if self.missing != "complete":
+            raise ConfigError(
+                f"missing={self.missing!r} cannot be masked: which values a site lacks decides whether it is alone "
+                "with a sum, and nobody may know that beforehand; take missing='complete'"
+            )
+
+    @property
+    def summation(self) -> str:
+        """How sums are taken: exactly where they are masked, for masks are whole numbers."""
+        return "exact" if self.masked and self.arithmetic == "float" else self.arithmetic
 
     def check_arithmetic(self) -> None:
         """Raise for a way to sum that there is not."""
@@ -175,7 +196,7 @@ class Settings:
 NAMES = tuple(one.name for one in fields(Settings))
 ARGUMENTS = tuple(name for name in NAMES if name not in ("method", "options"))
 """Arguments of `discover` besides the method and the options of it."""
-OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "frame", "stack")
+OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "frame", "masked", "stack")
 """Settings that say how tables are read."""
 RECORDED = (*OF_TABLES, "knowledge")
 """Settings that a result records, beside its method and options."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 from fedrcd.errors import ProtocolError
-from fedrcd.protocol.questions import S
+from fedrcd.protocol.gather import Answer
+from fedrcd.protocol.questions import Question, S
+from fedrcd.statistics.coverage import Layout
+
+Combine: TypeAlias = Callable[[Question[Any], Layout | None, Iterable[Answer], Callable[[Any], None]], Any]
+"""What becomes of the accepted answers to a question, under a layout; it tells what travelled for each of them."""
 
 
 class NobodyAnswers(ProtocolError):
@@ -23,3 +29,19 @@ def combine(answers: Iterable[S]) -> S:
     if pooled is None:
         raise NobodyAnswers
     return pooled
+
+
+def in_the_clear(
+    question: Question[Any],  # noqa: ARG001 - of those that change what travels
+    layout: Layout | None,  # noqa: ARG001
+    answers: Iterable[Answer],
+    count: Callable[[Any], None],
+) -> Any:
+    """The sum of all answers, each of which travels as it is."""
+
+    def counted() -> Iterator[Any]:
+        for answer in answers:
+            count(answer.sums)
+            yield answer.sums
+
+    return combine(counted())

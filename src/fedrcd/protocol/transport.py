@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.protocol.accept import accept
-from fedrcd.protocol.combine import combine
+from fedrcd.protocol.combine import Combine, in_the_clear
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
-from fedrcd.protocol.gather import gather
+from fedrcd.protocol.gather import Answer, gather
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis, Question, S
 from fedrcd.protocol.site import Site
@@ -152,18 +152,20 @@ class InProcess:
     setting: Setting
     progress: Callable[[Traffic], None] | None = None
     traffic: Traffic = field(default_factory=Traffic)
+    combine: Combine = in_the_clear
+    """How answers are added: as they are, or under masks."""
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all sites' answers: gathered, accepted, combined."""
         self.traffic.rounds += 1
-        gathered = gather(question, self.sites, self.setting.layout)
-        pooled = combine(self._counted(accept(question, answer) for answer in gathered))
+        layout = self.setting.layout
+        gathered = gather(question, self.sites, layout)
+        accepted = (Answer(one.site, accept(question, one)) for one in gathered)
+        pooled: S = self.combine(question, layout, accepted, self._count)
         self.traffic.note_clipped(pooled)
         return pooled
 
-    def _counted(self, answers: Iterable[S]) -> Iterator[S]:
-        for answer in answers:
-            self.traffic.count(answer)
-            if self.progress:
-                self.progress(self.traffic)
-            yield answer
+    def _count(self, answer: Sums) -> None:
+        self.traffic.count(answer)
+        if self.progress:
+            self.progress(self.traffic)

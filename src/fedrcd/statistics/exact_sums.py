@@ -71,8 +71,9 @@ class ExactSums:
     grid: Grid
     low: Plane
     high: Plane
-    clipped: Clipped = Clipped()
-    """Not part of equality: it is told coarsely, so it depends on how rows are split."""
+    clipped: Clipped | None = Clipped()
+    """Not part of equality: it is told coarsely, so it depends on how rows are split; None where nobody knows
+    it, as under masks."""
 
     kind: ClassVar[str] = "exact"
 
@@ -109,13 +110,15 @@ class ExactSums:
         self._require_like(other)
         if self.rows + other.rows > MOST_ROWS:
             raise StatisticError(f"exact sums hold at most {MOST_ROWS} rows")
-        return self._carried(self.low + other.low, self.high + other.high, self.clipped + other.clipped)  # type: ignore[operator]
+        return self._carried(self.low + other.low, self.high + other.high, _added(self.clipped, other.clipped))  # type: ignore[operator]
 
     def __sub__(self, part: Self) -> Self:
         """Sums of what remains without the rows behind `part`."""
         self._require_like(part)
-        least = max(0, self.clipped.least - part.clipped.most)
-        clipped = Clipped(least, max(least, self.clipped.most - part.clipped.least))
+        clipped = None
+        if self.clipped and part.clipped:
+            least = max(0, self.clipped.least - part.clipped.most)
+            clipped = Clipped(least, max(least, self.clipped.most - part.clipped.least))
         return self._carried(self.low - part.low, self.high - part.high, clipped)  # type: ignore[operator]
 
     def __eq__(self, other: object) -> bool:
@@ -130,7 +133,7 @@ class ExactSums:
         if self.grid != other.grid or self.low.arrays().keys() != other.low.arrays().keys():
             raise StatisticError("exact sums of different kinds, or on different grids, do not add")
 
-    def _carried(self, low: Plane, high: Plane, clipped: Clipped) -> Self:
+    def _carried(self, low: Plane, high: Plane, clipped: Clipped | None) -> Self:
         halves = zip(low.arrays().values(), high.arrays().values(), strict=True)
         pairs = [carried(one, two) for one, two in halves]
         lows, highs = [one for one, _ in pairs], [two for _, two in pairs]
@@ -142,7 +145,7 @@ class ExactSums:
 
     def coarse(self) -> ExactSums:
         """These sums as they may leave a site."""
-        return replace(self, clipped=self.clipped.coarse())
+        return replace(self, clipped=self.clipped and self.clipped.coarse())
 
     def total(self) -> ExactSums:
         """These sums: they have no groups."""
@@ -197,6 +200,10 @@ class ExactSums:
         """The sums in the frame, as methods read them; the same bits on any machine."""
         halves = zip(self.low.arrays().values(), self.high.arrays().values(), self.low.degrees(), strict=True)
         return self.low.with_arrays([as_float(low, high) * self.grid.step**degree for low, high, degree in halves])
+
+
+def _added(one: Clipped | None, two: Clipped | None) -> Clipped | None:
+    return one + two if one and two else None
 
 
 def _remainder(number: tuple[Any, Any], divisor: int) -> IntMatrix:

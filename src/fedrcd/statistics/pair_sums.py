@@ -87,6 +87,15 @@ class PairSums(FloatSums):
         """The same counts with other numbers, in the order of `arrays`."""
         return replace(self, sums=dict(zip(self.sums, values, strict=True)))
 
+    @property
+    def own_counts(self) -> IntMatrix:
+        """Counts that are kept apart from the numbers."""
+        return self.count
+
+    def with_own_counts(self, counts: IntMatrix) -> PairSums:
+        """The same numbers with other counts."""
+        return replace(self, count=counts)
+
     def degrees(self) -> list[int]:
         """How many factors the products have, by array."""
         return [a + b for a, b in self.sums]

@@ -68,6 +68,15 @@ class TensorSums(FloatSums):
         (packed,) = values
         return TensorSums(self.p, packed, None if self.counts is None else self.counts.astype(packed.dtype))
 
+    @property
+    def own_counts(self) -> Vector | None:
+        """Counts that are kept apart from the numbers; None where the first number is the count of all."""
+        return self.counts
+
+    def with_own_counts(self, counts: Vector) -> TensorSums:
+        """The same numbers with other counts."""
+        return TensorSums(self.p, self.packed, counts)
+
     def degrees(self) -> list[Any]:
         """How many factors the products have."""
         return [packed_degrees(self.p)]

@@ -26,7 +26,7 @@ class SiteKey:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SiteKey:
         """The key in a file, in OpenSSH form, ECDSA on P-384."""
-        _require_cryptography()
+        require_cryptography()
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -42,6 +42,13 @@ class SiteKey:
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != "secp384r1":
             raise ConfigError(f"{path} must be an ECDSA key on the curve P-384: ssh-keygen -t ecdsa -b 384")
         return cls(key)
+
+    @classmethod
+    def fresh(cls) -> SiteKey:
+        """A new key."""
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        return cls(ec.generate_private_key(ec.SECP384R1()))
 
     @property
     def public(self) -> str:
@@ -65,7 +72,7 @@ class SiteKey:
 
 def is_signed_by(public: str, kind: str, content: bytes, signature: str) -> bool:
     """Whether a signature of something of a kind is by the owner of a public key."""
-    _require_cryptography()
+    require_cryptography()
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives import serialization as form
@@ -85,10 +92,11 @@ def _framed(kind: str, content: bytes) -> bytes:
     return f"{PREFIX} {kind}\n".encode() + content
 
 
-def _require_cryptography() -> None:
+def require_cryptography(doing: str = "sites sign with") -> None:
+    """Raise, with what to install, where the package is not here."""
     try:
         import cryptography  # noqa: F401
     except ImportError:
         raise ConfigError(
-            "sites sign with the package cryptography, which is not here; pip install 'fedrcd[ledger]'"
+            f"{doing} the package cryptography, which is not here; pip install 'fedrcd[ledger]'"
         ) from None

@@ -1,0 +1,1 @@
+"""Masked sums: sites agree on masks that cancel, so that only the total over all sites can be read."""

@@ -1,0 +1,280 @@
+"""What a site does in a masked run: calls out its name, then answers once. Bytes in, bytes out.
+
+A run goes through three states, each a value that the site's store keeps: `called` has the secret run key, `answered`
+the bytes that left, `ended` nothing but the reason. A transition gives the next state and the bytes to send. The store
+must have the state on the disk before the bytes leave; then no mask is ever used for two vectors: in the state that has
+the secret nothing masked has left, and in the one after it the secret is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from fedrcd.errors import ProtocolError
+from fedrcd.federation.ledger.digests import canonical
+from fedrcd.federation.masking.derivation import KEY_BYTES, MaskUse, RunKey, digest, masked, pair_chain, public_key
+from fedrcd.federation.masking.ring import Ring, Words
+from fedrcd.federation.masking.statements import (
+    OWN_SUMS,
+    MaskedAnswer,
+    RollCall,
+    RollCallRequest,
+    Roster,
+    Signed,
+    Signer,
+    vector_digest,
+)
+
+ONLY_ROUND = 1
+"""Masked runs ask once."""
+
+
+class Stage(StrEnum):
+    """How far a run is at a site."""
+
+    CALLED = "called"
+    ANSWERED = "answered"
+    ENDED = "ended"
+
+
+class RunAborted(ProtocolError):
+    """A check failed: the run is over at this site. `state` is the tombstone, which must be kept."""
+
+    def __init__(self, why: str, state: SiteRun) -> None:
+        super().__init__(why)
+        self.state = state
+
+
+class RunRefused(ProtocolError):
+    """A message is not answered; nothing changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteRun:
+    """The state of one run at one site."""
+
+    run: str
+    stage: Stage
+    request: str
+    """Digest of the request of the roll call."""
+    expires: int
+    roll_call: Signed | None = None
+    secret: str = ""
+    """The secret run key, in hexadecimal, until the answer is made."""
+    question: str = ""
+    """What was answered."""
+    answer: Signed | None = None
+    vector: bytes = b""
+    reason: str = ""
+    """Why it ended."""
+
+    def ended(self, reason: str) -> SiteRun:
+        """The tombstone: no key, no answer."""
+        return SiteRun(run=self.run, stage=Stage.ENDED, request=self.request, expires=self.expires, reason=reason)
+
+    @property
+    def text(self) -> str:
+        """Everything but the vector, as text for the store."""
+        content = {name: value for name, value in asdict(self).items() if name != "vector"}
+        return canonical(content)
+
+    @classmethod
+    def of(cls, text: str, vector: bytes) -> SiteRun:
+        """The state that a store kept."""
+        content = json.loads(text)
+        for name in ("roll_call", "answer"):
+            content[name] = content[name] and Signed(**content[name])
+        return cls(**{**content, "stage": Stage(content["stage"])}, vector=vector)
+
+
+class Own(NamedTuple):
+    """What a site brings into a run."""
+
+    site: str
+    signer: Signer
+    edition: str
+    rows: int
+    """A bound on its rows."""
+
+
+class Question(NamedTuple):
+    """What is asked, and the shape that it fixes."""
+
+    digest: str
+    length: int
+    ring: Ring
+
+
+def call(
+    state: SiteRun | None, request: RollCallRequest, own: Own, now: int, random: Callable[[int], bytes]
+) -> tuple[SiteRun, Signed]:
+    """The next state, and the signed roll call.
+
+    Parameters
+    ----------
+    state : SiteRun, optional
+        What the store has of this run, if anything.
+    request : RollCallRequest
+        Whose plan, cohort and roster the site has found good.
+    own : Own
+        Whose, with which key, about which edition.
+    now : int
+        Seconds since 1970.
+    random : callable
+        So many bytes that nobody can guess.
+    """
+    asked = request.digest.hex()
+    if state is not None:
+        if state.stage is Stage.ENDED:
+            raise RunRefused(f"the run is over here: {state.reason}")
+        if state.request != asked:
+            raise RunAborted("a second roll call of the run", state.ended("a second roll call"))
+        require_time(state, now)
+        assert state.roll_call is not None
+        return state, state.roll_call
+    if now >= request.expires:
+        raise RunRefused("the run has expired")
+    if own.site not in request.cohort:
+        raise RunRefused("this site is not of the cohort")
+    secret = random(KEY_BYTES)
+    said = RollCall(
+        federation=request.federation,
+        run=request.run,
+        plan=request.plan_digest,
+        cohort=request.cohort,
+        site=own.site,
+        key=public_key(secret).hex(),
+        edition=own.edition,
+        rows=own.rows,
+        judges=OWN_SUMS,
+        expires=request.expires,
+    )
+    signed = Signed.by(own.signer, said)
+    fresh = SiteRun(
+        run=request.run,
+        stage=Stage.CALLED,
+        request=asked,
+        expires=request.expires,
+        roll_call=signed,
+        secret=secret.hex(),
+    )
+    return fresh, signed
+
+
+def require_time(state: SiteRun, now: int) -> None:
+    """Raise if a run has expired."""
+    if now >= state.expires:
+        raise RunAborted("the run has expired", state.ended("expired"))
+
+
+def stored_answer(state: SiteRun | None, question: str, now: int) -> tuple[Signed, bytes] | None:
+    """The answer that left before, if the question is that one; None if none has left yet."""
+    if state is None:
+        raise RunRefused("there was no roll call of this run")
+    if state.stage is Stage.ENDED:
+        raise RunRefused(f"the run is over here: {state.reason}")
+    require_time(state, now)
+    if state.stage is Stage.CALLED:
+        return None
+    if state.question != question:
+        raise RunAborted("another question after the answer", state.ended("a second question"))
+    assert state.answer is not None
+    return state.answer, state.vector
+
+
+def verified(state: SiteRun, roll_calls: Sequence[Signed], roster: Roster, question: Question) -> list[RollCall]:
+    """What all sites of the cohort signed, in its order; aborts unless all signed the same."""
+    assert state.roll_call is not None
+    mine = RollCall.read(state.roll_call.text)
+    try:
+        said = agreed(roll_calls, roster, question.ring)
+    except ProtocolError as problem:
+        raise RunAborted(str(problem), state.ended("roll calls that do not agree")) from None
+    if said[0].terms != mine.terms or mine not in said:
+        raise RunAborted("the roll calls are not of this run", state.ended("roll calls of another run"))
+    return said
+
+
+def agreed(roll_calls: Sequence[Signed], roster: Roster, ring: Ring) -> list[RollCall]:
+    """The roll calls of a whole cohort, in its order; `ProtocolError` unless all signed the same terms.
+
+    Every signature is by the site's registered key, no run key and no registered key is there twice, and the rows that
+    all sites have at most fit into the ring.
+    """
+    if not roll_calls:
+        raise ProtocolError("there are no roll calls")
+    cohort = RollCall.read(roll_calls[0].text).cohort
+    if len(roll_calls) != len(cohort):
+        raise ProtocolError(f"there are {len(roll_calls)} roll calls of {len(cohort)} sites")
+    for site in cohort:
+        if not roster.get(site):
+            raise ProtocolError(f"site {site!r} of the cohort has no registered key")
+    if len({roster[site] for site in cohort}) < len(cohort):
+        raise ProtocolError("two sites of the cohort have the same registered key")
+    said = [one.read(RollCall, roster[site]) for one, site in zip(roll_calls, cohort, strict=True)]
+    for one, site in zip(said, cohort, strict=True):
+        if one.site != site or one.terms != said[0].terms:
+            raise ProtocolError(f"site {site!r} signed another run, plan or cohort than the others")
+        if one.judges != OWN_SUMS:
+            raise ProtocolError(f"site {site!r} does not judge its own sums as the others do")
+    if len({one.key for one in said}) < len(said):
+        raise ProtocolError("two sites of the cohort have the same run key")
+    rows = sum(one.rows for one in said)
+    if rows > ring.most_rows:
+        raise ProtocolError(
+            f"{rows} rows at most do not fit into masks of {ring.bits} bits, which hold {ring.most_rows}"
+        )
+    return said
+
+
+def transcript_of(said: Sequence[RollCall]) -> bytes:
+    """The digest of all roll calls, in the order of the cohort."""
+    return digest(b"transcript", *(one.content for one in said))
+
+
+def answer(
+    state: SiteRun,
+    roll_calls: Sequence[Signed],
+    roster: Roster,
+    question: Question,
+    vector: Words,
+    signer: Signer,
+    now: int,
+) -> tuple[SiteRun, Signed, bytes]:
+    """The next state, the signed statement of the answer, and the masked numbers.
+
+    `vector` are the exact sums of the site's own rows, which it has judged.
+    """
+    require_time(state, now)
+    if state.stage is not Stage.CALLED:
+        raise RunRefused("the run was answered")
+    said = verified(state, roll_calls, roster, question)
+    if vector.shape != (question.length, question.ring.words):
+        raise ProtocolError("the sums are not of the shape that was asked for")
+    mine = next(one for one in said if one == RollCall.read(state.roll_call.text))  # type: ignore[union-attr]
+    transcript, secret = transcript_of(said), bytes.fromhex(state.secret)
+    keys = [RunKey(one.site, one.run_key) for one in said]
+    own = next(one for one in keys if one.site == mine.site)
+    chains = {}
+    for other in keys:
+        if other != own:
+            first, second = sorted((own, other), key=keys.index)
+            chains[other.site] = pair_chain(secret, other.key, transcript, (first, second))
+    use = MaskUse(ONLY_ROUND, question.digest, question.length, question.ring)
+    data = question.ring.to_bytes(masked(vector, mine.site, mine.cohort, chains, transcript, use))
+    statement = MaskedAnswer(
+        transcript=transcript.hex(),
+        before=transcript.hex(),
+        site=mine.site,
+        round=ONLY_ROUND,
+        question=question.digest,
+        length=question.length,
+        vector=vector_digest(data),
+    )
+    signed = Signed.by(signer, statement)
+    done = replace(state, stage=Stage.ANSWERED, secret="", question=question.digest, answer=signed, vector=data)
+    return done, signed, data
