@@ -10,7 +10,7 @@ from fedrcd.protocol.gather import Answer
 from fedrcd.protocol.questions import Question, S
 from fedrcd.statistics.coverage import Layout
 
-Combine: TypeAlias = Callable[[Question[Any], Layout | None, Iterable[Answer], Callable[[Any], None]], Any]
+Pooling: TypeAlias = Callable[[Question[Any], Layout | None, Iterable[Answer], Callable[[Any], None]], Any]
 """What becomes of the accepted answers to a question, under a layout; it tells what travelled for each of them."""
 
 

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.protocol.accept import accept
-from fedrcd.protocol.combine import Combine, in_the_clear
+from fedrcd.protocol.combine import Pooling, in_the_clear
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
+from fedrcd.protocol.gather import Answer, gather
 from fedrcd.protocol.gather import Answer, gather
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis, Question, S
@@ -152,7 +153,7 @@ class InProcess:
     setting: Setting
     progress: Callable[[Traffic], None] | None = None
     traffic: Traffic = field(default_factory=Traffic)
-    combine: Combine = in_the_clear
+    combine: Pooling = in_the_clear
     """How answers are added: as they are, or under masks."""
 
     def pool(self, question: Question[S]) -> S:

@@ -12,7 +12,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.adding import Masked
 from fedrcd.federation.masking.derivation import public_key
-from fedrcd.federation.masking.statements import RollCall, RollCallRequest, Signed
+from fedrcd.federation.masking.statements import RollCall, RunTerms, Signed
 from tests.federation.masking.runs import (
     NAMES,
     QUESTION,
@@ -35,7 +35,7 @@ class World:
     """A run, what was said in it so far, and the site at which something is wrong."""
 
     several: dict[str, Site]
-    asked: RollCallRequest
+    asked: RunTerms
     rng: np.random.Generator
     victim: str
     other: str
@@ -58,13 +58,13 @@ def flipped(text: str, rng: np.random.Generator) -> str:
     return text[:at] + chr(ord(text[at]) ^ (1 << int(rng.integers(7)))) + text[at + 1 :]
 
 
-def crash_unwritten(world: World) -> RollCallRequest:
+def crash_unwritten(world: World) -> RunTerms:
     with suppress(Crashed):
         world.several[world.victim].call(world.asked, crash=True)
     return world.asked
 
 
-def crash_written(world: World) -> RollCallRequest:
+def crash_written(world: World) -> RunTerms:
     world.several[world.victim].call(world.asked)
     return world.asked
 

@@ -8,7 +8,7 @@ from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.derivation import MaskUse, RunKey, mask, pair_chain, public_key
 from fedrcd.federation.masking.ring import RINGS
 from fedrcd.federation.masking.site_run import transcript_of
-from fedrcd.federation.masking.statements import OWN_SUMS, RollCall, RollCallRequest
+from fedrcd.federation.masking.statements import OWN_SUMS, RollCall, RunTerms
 
 FILE = Path(__file__).parent / "vectors.json"
 SECRETS = {name: hashlib.sha256(name.encode()).digest() for name in ("north", "south", "west")}
@@ -17,7 +17,7 @@ SECRETS = {name: hashlib.sha256(name.encode()).digest() for name in ("north", "s
 def roll_calls():
     """What three sites would sign."""
     cohort = tuple(SECRETS)
-    request = RollCallRequest(
+    request = RunTerms(
         federation="f" * 64,
         run="0" * 31 + "1",
         plan=canonical({"method": "fedrcd-ni"}),

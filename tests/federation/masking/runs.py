@@ -15,13 +15,13 @@ from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking import site_run
 from fedrcd.federation.masking.adding import Masked, require_answer
 from fedrcd.federation.masking.ring import RINGS, Words
-from fedrcd.federation.masking.site_run import Own, Question, RunAborted, SiteRun, agreed, transcript_of
-from fedrcd.federation.masking.statements import RUN_BYTES, RollCallRequest, Signed
+from fedrcd.federation.masking.site_run import MaskedQuestion, Own, RunAborted, SiteRun, agreed, transcript_of
+from fedrcd.federation.masking.statements import RUN_BYTES, RunTerms, Signed
 from fedrcd.federation.messages.signatures import SiteKey
 
 NAMES = ("a", "b", "c", "d", "e")
 RING = RINGS["exact"]
-QUESTION = Question("question", 6, RING)
+QUESTION = MaskedQuestion("question", 6, RING)
 NOW, EXPIRES = 1000, 2000
 
 
@@ -50,11 +50,9 @@ class Random:
         return self.rng.bytes(size)
 
 
-def request(
-    run: int = 1, names: tuple[str, ...] = NAMES, plan: object = "plan", expires: int = EXPIRES
-) -> RollCallRequest:
+def request(run: int = 1, names: tuple[str, ...] = NAMES, plan: object = "plan", expires: int = EXPIRES) -> RunTerms:
     number = run.to_bytes(RUN_BYTES, "big").hex()
-    return RollCallRequest(federation="file", run=number, plan=canonical(plan), cohort=names, expires=expires)
+    return RunTerms(federation="file", run=number, plan=canonical(plan), cohort=names, expires=expires)
 
 
 @dataclass
@@ -70,12 +68,14 @@ class Site:
     sent: list[bytes] = field(default_factory=list)
     """All masked vectors that ever left."""
 
-    def call(self, asked: RollCallRequest, *, crash: bool = False) -> Signed:
+    def call(self, asked: RunTerms, *, crash: bool = False) -> Signed:
         own = Own(self.name, key_of(self.name), self.edition, 1000)
         state, signed = self.kept(lambda: site_run.call(self.disk, asked, own, self.now, self.random))
         return self.committed(state, signed, crash=crash)
 
-    def answer(self, roll_calls: Sequence[Signed], question: Question = QUESTION, *, crash: bool = False) -> Masked:
+    def answer(
+        self, roll_calls: Sequence[Signed], question: MaskedQuestion = QUESTION, *, crash: bool = False
+    ) -> Masked:
         known = self.kept(lambda: site_run.stored_answer(self.disk, question.digest, self.now))
         if known is not None:
             return Masked(*known)
@@ -116,7 +116,7 @@ def true_total(several: dict[str, Site]) -> bytes:
     return RING.to_bytes(total)
 
 
-def added(roll_calls: Sequence[Signed], answers: dict[str, Masked], question: Question = QUESTION) -> bytes:
+def added(roll_calls: Sequence[Signed], answers: dict[str, Masked], question: MaskedQuestion = QUESTION) -> bytes:
     """What a coordinator finds, as `adding.total` does, without a look at what kind of sums they are."""
     said = agreed(roll_calls, roster(), question.ring)
     total = question.ring.zeros(question.length)

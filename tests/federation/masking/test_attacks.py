@@ -12,7 +12,7 @@ from fedrcd.federation.masking import adding, derivation, site_run
 from fedrcd.federation.masking.adding import Masked
 from fedrcd.federation.masking.derivation import MaskUse, RunKey, mask, pair_chain, public_key
 from fedrcd.federation.masking.site_run import ONLY_ROUND, RunAborted, RunRefused, SiteRun, Stage, transcript_of
-from fedrcd.federation.masking.statements import RollCall, RollCallRequest, Signed
+from fedrcd.federation.masking.statements import RollCall, RunTerms, Signed
 from tests.federation.masking.runs import (
     EXPIRES,
     NAMES,
@@ -191,12 +191,12 @@ def test_rows_beyond_what_the_ring_holds_are_refused():
 
 
 @pytest.mark.parametrize("field", ["run", "plan", "cohort", "expires"])
-def test_a_request_that_is_none_cannot_be_read(field):
+def test_terms_that_are_none_cannot_be_read(field):
     text = request().content.decode()
-    assert RollCallRequest.read(text) == request()
+    assert RunTerms.read(text) == request()
     for wrong in (text[:-1], text.replace(field, "other"), text + " ", "[]", "{}", "[" * 10**5):
-        with pytest.raises(ProtocolError, match="no request of a roll call"):
-            RollCallRequest.read(wrong)
+        with pytest.raises(ProtocolError, match="no terms of a run"):
+            RunTerms.read(wrong)
 
 
 def test_an_answer_of_another_run_is_not_added():

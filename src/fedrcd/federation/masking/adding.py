@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.federation.masking.ring import Words
-from fedrcd.federation.masking.site_run import ONLY_ROUND, Question, agreed, transcript_of
-from fedrcd.federation.masking.statements import MaskedAnswer, Roster, Signed, vector_digest
+from fedrcd.federation.masking.site_run import ONLY_ROUND, MaskedQuestion, agreed, transcript_of
+from fedrcd.federation.masking.statements import MaskedAnswer, Signed, SiteKeys, vector_digest
 from fedrcd.federation.masking.vectors import Shape
 
 
@@ -19,7 +19,7 @@ class Masked(NamedTuple):
     vector: bytes
 
 
-def require_answer(answer: Masked, site: str, transcript: bytes, roster: Roster, question: Question) -> Words:
+def require_answer(answer: Masked, site: str, transcript: bytes, roster: SiteKeys, question: MaskedQuestion) -> Words:
     """The masked numbers of a site; `ProtocolError` unless they are its answer to this question in this run."""
     said = answer.statement.read(MaskedAnswer, roster[site])
     wanted = MaskedAnswer(
@@ -37,7 +37,11 @@ def require_answer(answer: Masked, site: str, transcript: bytes, roster: Roster,
 
 
 def total(
-    roll_calls: Sequence[Signed], answers: Mapping[str, Masked], roster: Roster, question: Question, shape: Shape
+    roll_calls: Sequence[Signed],
+    answers: Mapping[str, Masked],
+    roster: SiteKeys,
+    question: MaskedQuestion,
+    shape: Shape,
 ) -> Any:
     """The sums over all sites, judged as far as a total can be."""
     said = agreed(roll_calls, roster, question.ring)

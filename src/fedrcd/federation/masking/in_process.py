@@ -11,13 +11,13 @@ from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.adding import Masked, total
 from fedrcd.federation.masking.cohorts import COLLUDING
 from fedrcd.federation.masking.coverage import require_hidden
-from fedrcd.federation.masking.site_run import Own, Question, SiteRun, answer, call
-from fedrcd.federation.masking.statements import RUN_BYTES, RollCallRequest, Signed
+from fedrcd.federation.masking.site_run import MaskedQuestion, Own, SiteRun, answer, call
+from fedrcd.federation.masking.statements import RUN_BYTES, RunTerms, Signed
 from fedrcd.federation.masking.vectors import Shape
 from fedrcd.federation.messages.signatures import SiteKey, require_cryptography
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.gather import Answer
-from fedrcd.protocol.questions import Question as Asked
+from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.sums import FloatSums
@@ -27,7 +27,7 @@ LIFETIME = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(FloatSums):
+class SentMasked(FloatSums):
     """What a masked answer costs: its bytes, with the roll call, and what it tells by itself, which is nothing."""
 
     bytes: int
@@ -53,7 +53,7 @@ class MaskedTotal:
     """The registered keys of the sites, made when they first answer."""
 
     def __call__(
-        self, question: Asked[Any], layout: Layout | None, answers: Iterable[Answer], count: Callable[[Any], None]
+        self, question: Question[Any], layout: Layout | None, answers: Iterable[Answer], count: Callable[[Any], None]
     ) -> Any:
         """The sum of all answers, of which none was seen."""
         require_cryptography("masks are made with")
@@ -65,9 +65,9 @@ class MaskedTotal:
         cohort = tuple(by_site)
         require_hidden(question, layout, cohort, self.colluding)
         shape = Shape.of(question, layout)
-        asked = Question(digest_of(question), shape.length, shape.ring)
+        asked = MaskedQuestion(digest_of(question), shape.length, shape.ring)
         now = int(self.surroundings.now().timestamp())
-        request = RollCallRequest(
+        request = RunTerms(
             federation="",
             run=self.surroundings.token_bytes(RUN_BYTES).hex(),
             plan=canonical({"question": asked.digest}),
@@ -81,11 +81,15 @@ class MaskedTotal:
             vector = shape.vector(sums)
             _, signed, data = answer(states[site], roll_calls, roster, asked, vector, self.keys[site], now)
             masked[site] = Masked(signed, data)
-            count(Sent(len(data) + sum(len(part) for one in (signed, states[site].roll_call) for part in _parts(one))))
+            count(
+                SentMasked(
+                    len(data) + sum(len(part) for one in (signed, states[site].roll_call) for part in _parts(one))
+                )
+            )
         return total(roll_calls, masked, roster, asked, shape)
 
     def _called(
-        self, request: RollCallRequest, by_site: dict[str, list[Any]], now: int
+        self, request: RunTerms, by_site: dict[str, list[Any]], now: int
     ) -> tuple[dict[str, SiteRun], list[Signed]]:
         """The states of all sites after the roll call, and what they signed."""
         states, roll_calls = {}, []

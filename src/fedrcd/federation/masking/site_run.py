@@ -22,10 +22,10 @@ from fedrcd.federation.masking.statements import (
     OWN_SUMS,
     MaskedAnswer,
     RollCall,
-    RollCallRequest,
-    Roster,
+    RunTerms,
     Signed,
     Signer,
+    SiteKeys,
     vector_digest,
 )
 
@@ -101,7 +101,7 @@ class Own(NamedTuple):
     """A bound on its rows."""
 
 
-class Question(NamedTuple):
+class MaskedQuestion(NamedTuple):
     """What is asked, and the shape that it fixes."""
 
     digest: str
@@ -110,7 +110,7 @@ class Question(NamedTuple):
 
 
 def call(
-    state: SiteRun | None, request: RollCallRequest, own: Own, now: int, random: Callable[[int], bytes]
+    state: SiteRun | None, request: RunTerms, own: Own, now: int, random: Callable[[int], bytes]
 ) -> tuple[SiteRun, Signed]:
     """The next state, and the signed roll call.
 
@@ -118,7 +118,7 @@ def call(
     ----------
     state : SiteRun, optional
         What the store has of this run, if anything.
-    request : RollCallRequest
+    request : RunTerms
         Whose plan, cohort and roster the site has found good.
     own : Own
         Whose, with which key, about which edition.
@@ -186,7 +186,9 @@ def stored_answer(state: SiteRun | None, question: str, now: int) -> tuple[Signe
     return state.answer, state.vector
 
 
-def verified(state: SiteRun, roll_calls: Sequence[Signed], roster: Roster, question: Question) -> list[RollCall]:
+def verified(
+    state: SiteRun, roll_calls: Sequence[Signed], roster: SiteKeys, question: MaskedQuestion
+) -> list[RollCall]:
     """What all sites of the cohort signed, in its order; aborts unless all signed the same."""
     assert state.roll_call is not None
     mine = RollCall.read(state.roll_call.text)
@@ -199,7 +201,7 @@ def verified(state: SiteRun, roll_calls: Sequence[Signed], roster: Roster, quest
     return said
 
 
-def agreed(roll_calls: Sequence[Signed], roster: Roster, ring: Ring) -> list[RollCall]:
+def agreed(roll_calls: Sequence[Signed], roster: SiteKeys, ring: Ring) -> list[RollCall]:
     """The roll calls of a whole cohort, in its order; `ProtocolError` unless all signed the same terms.
 
     Every signature is by the site's registered key, no run key and no registered key is there twice, and the rows that
@@ -239,8 +241,8 @@ def transcript_of(said: Sequence[RollCall]) -> bytes:
 def answer(
     state: SiteRun,
     roll_calls: Sequence[Signed],
-    roster: Roster,
-    question: Question,
+    roster: SiteKeys,
+    question: MaskedQuestion,
     vector: Words,
     signer: Signer,
     now: int,

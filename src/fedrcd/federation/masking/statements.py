@@ -1,4 +1,4 @@
-"""What sites say and sign when sums are masked: the request of a roll call, the roll call, the masked answer.
+"""What sites say and sign when sums are masked: the terms of a run, the roll call, the masked answer.
 
 A statement is signed as canonical JSON under a prefix of the protocol and its kind. Digests cover statements, never
 signatures: a signature can be made anew, a statement cannot.
@@ -36,7 +36,7 @@ class Signer(Protocol):
         ...
 
 
-class Statement:
+class Declaration:
     """What is said, as canonical bytes; made only if it makes sense."""
 
     __slots__ = ()
@@ -72,8 +72,8 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollCallRequest(Statement):
-    """Asks the sites of a cohort whether they take part in a run; nobody signs it.
+class RunTerms(Declaration):
+    """On what terms a run is held: what a coordinator asks the sites of a cohort to sign.
 
     `federation` is the digest of the federation file, `run` a random number that is used once, `plan` all that the run
     will ask, as canonical JSON, and `expires` when it is over, in seconds since 1970.
@@ -85,7 +85,7 @@ class RollCallRequest(Statement):
     cohort: tuple[str, ...]
     expires: int
 
-    kind: ClassVar[str] = "request of a roll call"
+    kind: ClassVar[str] = "terms of a run"
 
     def __post_init__(self) -> None:
         _require_hex(self.run, RUN_BYTES)
@@ -98,7 +98,7 @@ class RollCallRequest(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollCall(Statement):
+class RollCall(Declaration):
     """That a site takes part in a run: on what terms, with which run key, about which edition.
 
     `edition` is the random label of its edition, `rows` a bound on its rows, `judges` what it checks of its own sums.
@@ -134,7 +134,7 @@ class RollCall(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskedAnswer(Statement):
+class MaskedAnswer(Declaration):
     """That a vector is a site's answer to a question of a run, under its masks.
 
     `transcript` is the digest of all roll calls, `before` that of the round before (of the first, the transcript
@@ -155,7 +155,7 @@ class MaskedAnswer(Statement):
         _require(self.round >= 1 and self.length >= 1)
 
 
-S = TypeVar("S", bound=Statement)
+S = TypeVar("S", bound=Declaration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Signed:
     signature: str
 
     @classmethod
-    def by(cls, signer: Signer, statement: Statement) -> Signed:
+    def by(cls, signer: Signer, statement: Declaration) -> Signed:
         """A statement, signed."""
         return cls(statement.content.decode(), signer.sign(_kind(statement), statement.content))
 
@@ -189,7 +189,7 @@ def vector_digest(data: bytes) -> str:
     return digest(b"vector", data).hex()
 
 
-def _kind(statement: Statement) -> str:
+def _kind(statement: Declaration) -> str:
     return f"masking/1 {statement.kind}"
 
 
@@ -214,5 +214,5 @@ def _require(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
         raise ValueError
 
 
-Roster = Mapping[str, str]
+SiteKeys = Mapping[str, str]
 """The registered public key of every site, by name."""
