@@ -30,6 +30,7 @@ OTHER = {
     "arithmetic": "exact",
     "frame": {"a": (0.0, 1.0), "b": (1.0, 2.0)},
     "stack": True,
+    "masked": True,
     "knowledge": fedrcd.Knowledge(forbidden=[("a", "b")]),
 }
 """Something else than the default for every setting."""
