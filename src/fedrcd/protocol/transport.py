@@ -11,7 +11,6 @@ from fedrcd.protocol.accept import accept
 from fedrcd.protocol.combine import Pooling, in_the_clear
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.gather import Answer, gather
-from fedrcd.protocol.gather import Answer, gather
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis, Question, S
 from fedrcd.protocol.site import Site
