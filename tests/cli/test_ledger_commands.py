@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 
 from fedrcd import Discovery
 from fedrcd.cli.main import app
-from fedrcd.data.federation import write_federation
+from fedrcd.data.federation import read_federation, write_federation
 from fedrcd.errors import ConfigError, DataError, FileError, ProtocolError
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
+from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.messages.requests import Reply
 from tests.cli.test_commands import fedrcd, last_line
@@ -312,3 +313,18 @@ def test_what_changes_without_each_site(folder):
     (folder / "known.toml").write_text(f'sinks = ["{first}"]')
     known = json.loads(typed("ledger", "discover", "l.db", "--knowledge", "known.toml", "--json"))
     assert known["order"][-1] == first or not any(row[known["names"].index(first)] for row in known["B"])
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_a_block_that_was_renamed_is_in_the_ledger_once(folder, by_file):
+    joined()
+    federation = read_federation("federation.toml")
+    sites = tuple(replace(one, blocks=("2027",)) if one.name == "north" else one for one in federation.sites)
+    blocks = tuple(replace(one, label="2027") if one.label == "block-north" else one for one in federation.blocks)
+    write_federation("federation.toml", replace(federation, sites=sites, blocks=blocks))
+    typed("contribute", *site("north", *(("--out", "p.parcel") if by_file else ("--ledger", "l.db"))))
+    for _ in range(2 if by_file else 0):
+        typed("ledger", "add", "l.db", "p.parcel")
+    with Ledger.open("l.db") as ledger:
+        assert set(ledger.roster.standings) == {("north", "2027"), ("south", "block-south")}
+        assert ledger.pooled()["tensor"].floats().count == 800

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from io import StringIO
 from itertools import combinations
@@ -38,18 +38,24 @@ from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.surroundings import Surroundings
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
+from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.in_process import in_process
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.grid import ARITHMETIC
-from tests.federation.living import SECRET, sample
+from tests.federation.living import SECRET, contribution, federation_of, put, sample
 
 SITES = ("a", "b", "c", "d", "e")
 P = 3
 BATCH = 10 * P
 NAMES = tuple(f"v{k}" for k in range(P))
 COLUMNS = [subset for size in (1, 2, 3) for subset in combinations(range(P), size)]
-POOL = 420
+POOL, ROWS = 420, (160, 220)
+"""People whom a site may ever have, and how many it begins with."""
+
+GROUPS, GROUPED_POOL, GROUPED_ROWS = 10, 1800, (1400, 1500)
+"""The same where sums leave group by group, too: every group must have rows enough."""
+
 START = date(2026, 3, 1)
 METHODS = ("fedrcd-ni", "fedrcd-s")
 OFF: tuple[str, ...] = ()
@@ -63,6 +69,8 @@ class Released:
     site: str
     depth: int
     rows: np.ndarray
+    parts: list[Released] = field(default_factory=list)
+    """The same of every group of these rows, where sums left group by group."""
 
 
 @dataclass
@@ -72,6 +80,7 @@ class Life:
     folder: Path
     rng: np.random.Generator
     forcing: bool
+    grouped: bool
     day: date = START
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     blocks: dict[str, str] = field(default_factory=dict)
@@ -84,6 +93,8 @@ class Life:
     by_run: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
     asked: int = 0
     done: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why each site did not answer the last time it was asked; empty if it did."""
 
     # the world
 
@@ -231,17 +242,19 @@ class Life:
     def request(self, site: str, sums: str) -> Any:
         setting = Setting(NAMES, self.federation.declared_frame(), grid=ARITHMETIC["exact"])  # type: ignore[arg-type]
         question = setting.tensor() if sums == "tensor" else setting.pairs(4)
+        question = GroupedQuestion(question, GROUPS) if sums == "groups" else question
         digest = federation_digest(self.federation)
         return pack_request(Request(f"run {self.asked}", 1, digest, site, SITES, question))
 
-    def run(self, _: str) -> None:
-        """All sites are asked for the same; sums are those of the rows that were summed."""
+    def run(self, sums: str) -> None:
+        """All sites are asked for the same, of some kind if none is given."""
         self.asked += 1
-        sums = str(self.rng.choice(["pairs", "tensor"]))
+        sums = sums or str(self.rng.choice(["pairs", "tensor", *(["groups"] if self.grouped else [])]))
         for site in SITES:
             before = len(self.releases)
             reply = unpack_reply(self.service(site).respond(self.request(site, sums)))
             self.done[f"{sums} {reply.refusal or 'answered'}"] += 1
+            self.refused[site] = "" if reply.refusal is None else str(reply.refusal)
             assert (reply.refusal is None) == (len(self.releases) == before + 1)
 
     def refresh(self, _: str) -> None:
@@ -290,26 +303,35 @@ class Direct:
 @contextmanager
 def noting(life: Life) -> Iterator[None]:
     """Whatever is summed at a door is noted, if it leaves."""
-    answer, written = LocalSite.answer, release.Door._write
+    answer, written, released = LocalSite.answer, release.Door._write, release.Door.release
     summed: list[Released] = []
+    within: list[Released] = []
 
     def note(self: LocalSite, question: Any, layout: Any = None) -> Any:
         values = np.concatenate([chunk.values for chunk in self.rows.chunks()])
-        summed.append(Released(self.name, question.depth, values))
-        return answer(self, question, layout)
+        one = Released(self.name, question.depth, values)
+        (within[-1].parts if within else summed).append(one)
+        within.append(one)
+        try:
+            return answer(self, question, layout)
+        finally:
+            within.pop()
+
+    def begin(self: Any, *arguments: Any, **options: Any) -> Any:
+        summed.clear()  # what was summed before and then refused
+        return released(self, *arguments, **options)
 
     def write(self: Any, *arguments: Any) -> None:
         written(self, *arguments)
         deepest = max(summed, key=lambda one: one.depth)  # of a contribution's families
         life.releases.append(deepest)
         life.by_run[self.site, arguments[2].run] = deepest.rows
-        summed.clear()
 
-    LocalSite.answer, release.Door._write = note, write  # type: ignore[method-assign]
+    LocalSite.answer, release.Door._write, release.Door.release = note, write, begin  # type: ignore[method-assign]
     try:
         yield
     finally:
-        LocalSite.answer, release.Door._write = answer, written  # type: ignore[method-assign]
+        LocalSite.answer, release.Door._write, release.Door.release = answer, written, released  # type: ignore[method-assign]
 
 
 @dataclass
@@ -319,19 +341,22 @@ class Ending:
     problems: list[str]
     releases: int
     done: Counter[str]
+    ended: Counter[str]
+    """Sites that answer no more, by the reason that they give."""
 
 
 def live(folder: Path, seed: int, steps: int = 12) -> Ending:
     """One random history, judged."""
     rng = np.random.default_rng([16, seed])
-    life = Life(folder, rng, forcing=seed % 10 == 0)
-    X = np.round(sample(P, POOL * len(SITES), seed, noise="gamma"), 6)
+    life = Life(folder, rng, forcing=seed % 10 == 0, grouped=seed % 5 == 4)
+    size, rows = (GROUPED_POOL, GROUPED_ROWS) if life.grouped else (POOL, ROWS)
+    X = np.round(sample(P, size * len(SITES), seed, noise="gamma"), 6)
     for k, site in enumerate(SITES):
         life.blocks[site] = site
-        pool = pd.DataFrame(X[POOL * k : POOL * (k + 1)], columns=list(NAMES))
-        pool.insert(0, "id", [f"{site}{n}" for n in range(POOL)])
+        pool = pd.DataFrame(X[size * k : size * (k + 1)], columns=list(NAMES))
+        pool.insert(0, "id", [f"{site}{n}" for n in range(size)])
         life.pools[site] = pool
-        life.put(site, pool.iloc[: int(rng.integers(160, 220))])
+        life.put(site, pool.iloc[: int(rng.integers(*rows))])
     configuration = configure(life.federation, grid=ARITHMETIC["exact"])
     Ledger.create(folder / "ledger.db", configuration, dict.fromkeys(SITES, ""), secret=SECRET).__exit__()
     with noting(life):
@@ -340,21 +365,34 @@ def live(folder: Path, seed: int, steps: int = 12) -> Ending:
             life.step()
         life.refresh("")
         locked = list(locked_out(life))
+    ended = Counter(life.refused[site] for site in SITES if life.refused[site])
     problems = [*locked, *told_people(life), *erased_people(life), *other_states(life, configuration)]
     problems += [str(one) for one in verify_ledger(folder / "ledger.db")]
-    return Ending(problems, len(life.releases), life.done)
+    return Ending(problems, len(life.releases), life.done, ended)
 
 
 def locked_out(life: Life) -> Iterator[str]:
-    """Sites that never answer again, though nothing changes and all dates are past."""
+    """Sites that wait for ever, though nothing changes and all dates are past.
+
+    A site may have too few rows left, or have released as many numbers as its rows allow; then it says so.
+    """
     for _ in range(2):
         life.run("")
         life.day += timedelta(days=31)
-    before = {site: sum(one.site == site for one in life.releases) for site in SITES}
-    life.run("")
+    life.run("pairs")
     for site in SITES:
-        if sum(one.site == site for one in life.releases) == before[site]:
-            yield f"site {site} answers no more"
+        if life.refused[site] not in {"", *ENDS} or (life.refused[site] == "data" and not hides_too_few(life, site)):
+            yield f"site {site} answers no more: {life.refused[site]}"
+
+
+ENDS = ("rows", "tensor-rows", "budget", "groups", "data")
+"""Refusals that more rows would end."""
+
+
+def hides_too_few(life: Life, site: str) -> bool:
+    """Whether a site says that too few rows are left to hide those who are gone among."""
+    with life.door(site) as (door, _):
+        return "too few rows to hide" in door.store.entries()[-1].detail
 
 
 def told_people(life: Life) -> Iterator[str]:
@@ -364,7 +402,7 @@ def told_people(life: Life) -> Iterator[str]:
             continue
         mine = [one for one in life.releases if one.site == site]
         for depth in (2, 4):
-            sets = distinct([one for one in mine if one.depth >= depth])
+            sets = distinct([part for one in mine if one.depth >= depth for part in (one, *one.parts)])
             for columns in COLUMNS if len(sets) > 1 else ():
                 small = isolated(life, site, sets, columns)
                 if small:
@@ -431,12 +469,22 @@ def other_states(life: Life, configuration: Any) -> Iterator[str]:
         if not ledger.roster.standings:
             return
         found = [discover_stored(ledger, method) for method in METHODS]
-        standings, pooled = ledger.roster.active(), ledger.pooled()
+        if len({site for site, _ in ledger.roster.standings}) < len(ledger.roster.standings):
+            yield "the ledger has a block twice, under a former name as well"
+        standings, pooled, state = ledger.roster.active(), ledger.pooled(), ledger.state_id
     rows = [life.by_run[one.site, f"contribution {one.version} of block {one.block}"] for one in standings]
     tables = [Table(own, one.site, one.block, columns=NAMES) for one, own in zip(standings, rows, strict=True)]
     transport = in_process(tables, NAMES, frame=configuration.frame, grid=configuration.grid)
     if transport.pool(transport.setting.tensor()) != pooled["tensor"]:
         yield "the sums in the ledger are not those of the rows that were contributed"
+    blocks = {one.site: (one.block,) for one in standings}
+    federation = federation_of(P, SITES, blocks=blocks)
+    with Ledger.create(life.folder / "fresh.db", configuration, dict.fromkeys(SITES, ""), secret=SECRET) as fresh:
+        for one, own in zip(standings, rows, strict=True):
+            made = contribution(configuration, federation, one.site, own, block=one.block)
+            put(fresh, replace(made, rows=one.rows))  # those with gaps are counted, too
+        if fresh.state_id != state:
+            yield "the state of the ledger is not that of a fresh federation"
     for one in found:
         direct = run(build(one.method).rounds(transport.setting), transport)
         if one.B.tobytes() != direct.B.tobytes() or one.order != tuple(NAMES[i] for i in direct.order):

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedrcd.data.federation import VariableFrame, write_federation
+from fedrcd.data.federation import VariableFrame, read_federation, write_federation
 from fedrcd.errors import DataError, FileError, ProtocolError
 from fedrcd.federation.ledger.contribution import Contribution, Parcel, SignedContribution, SignedWithdrawal
 from fedrcd.federation.ledger.entries import next_entry
 from fedrcd.federation.ledger.ledger import Ledger, read_key
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.messages.refusals import Refusal
-from fedrcd.federation.site.store import FILE, FILL
+from fedrcd.federation.site.store import FILE, FILL, Store
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from tests.cli.test_ledger_commands import folder, site, typed, with_keys
 from tests.contracts.doors import BLOCK, SITE, Place, table_of
@@ -315,7 +315,7 @@ def test_an_unknown_site_is_not_admitted_though_nobody_signs(folder):
 
 
 def test_a_contribution_that_is_sent_again_by_others_changes_nothing(folder):
-    """Replayed after the site replaced it: it follows nothing that is there now."""
+    """Replayed after the site replaced it: it follows nothing that is there now. Its erased rows would be back."""
     joined(trial=False)
     words = ("contribute", *site("north", "--out", "first.parcel", "--again", "--after", "1"))
     typed(*words)
@@ -371,6 +371,8 @@ def test_a_ledger_that_lost_or_changed_its_past_is_found_by_the_next_who_comes(f
 def test_a_fork_shows_when_sites_compare_what_they_have_seen(folder):
     """Attack 14: each site is shown a ledger of its own, with the same name, the same key and another end."""
     joined(trial=False)
+    federation = read_federation(folder / "federation.toml")
+    write_federation(folder / "federation.toml", replace(federation, trial=True))  # the rule can be switched off
     path = folder / "l.db"
     shutil.copy(path, folder / "for-south.db")
     shutil.copy(folder / "l.db.key", folder / "for-south.db.key")
@@ -381,9 +383,11 @@ def test_a_fork_shows_when_sites_compare_what_they_have_seen(folder):
         assert mine.entries[3] != theirs.entries[3]
         for head in theirs.heads():
             mine.note_head(head)
-    said = typed("contribute", *site("north", "--ledger", "l.db", "--again"), fails=ProtocolError)
+    again = ("contribute", *site("north", "--ledger", "l.db", "--again"))
+    said = typed(*again, fails=ProtocolError)
     assert "site 'south' was shown entry 4" in said
     assert "forked" in said
+    assert "receipt" in typed(*again, "--without-rule", "ledger")  # and nobody would have known
 
 
 def test_a_receipt_that_is_not_genuine_is_not_filed(folder):
@@ -403,6 +407,27 @@ def test_a_receipt_that_is_not_genuine_is_not_filed(folder):
             json.dumps({"receipts": [json.loads(bad.to_json())], "ledger": exported()})
         )
         typed("site", "receipts", "receipts.json", "--state", "fedrcd-state/north", fails=(ProtocolError, FileError))
+    with Store("fedrcd-state/north", "north") as store:
+        assert [one.to_json() for one in store.sent.receipts()] == [receipt.to_json()]
+
+
+def test_a_ledger_that_has_more_of_a_site_than_its_store_shows_a_copy_from_before(folder):
+    """A machine that is put back with all its files sums the erased rows again; the ledger knows better."""
+    joined(trial=False)
+    federation = read_federation(folder / "federation.toml")
+    write_federation(folder / "federation.toml", replace(federation, trial=True))
+    backup = folder / "backup"
+    for name in ("fedrcd-state/north", "keys"):
+        shutil.copytree(folder / name, backup / name)
+    (folder / "many.txt").write_text("\n".join(f"r{k}" for k in range(60)))
+    typed("erase", *site("north", "--ledger", "l.db", "--ids", "many.txt", "--no-derive"))
+    shutil.copytree(backup, folder, dirs_exist_ok=True)
+    again = ("contribute", *site("north", "--ledger", "l.db", "--again"))
+    assert "is an older copy" in typed(*again, fails=ProtocolError)
+    said = typed(
+        "contribute", *site("north", "--out", "old.parcel", "--again", "--after", "2", "--without-rule", "history")
+    )
+    assert "400 rows" in said  # with those who were erased
 
 
 def exported():

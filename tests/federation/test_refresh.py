@@ -93,6 +93,14 @@ class Federated:
             chosen = [f"patient-{site}-{k}" for k in range(count)]
             strike_rows(door, tables, find_rows(tables, chosen), store.today())
 
+    def rename(self, site, label):
+        """The block of a site has another name in the federation file."""
+        [former] = self.federation.site(site).blocks
+        sites = tuple(replace(one, blocks=(label,)) if one.name == site else one for one in self.federation.sites)
+        blocks = tuple(replace(one, label=label) if one.label == former else one for one in self.federation.blocks)
+        self.federation = replace(self.federation, sites=sites, blocks=blocks)
+        write_federation(self.disk.file, self.federation)
+
     def rows(self, site, first=0):
         [table] = read_site(self.disk.data(site), self.federation, self.federation.site(site))
         return table.keep(np.arange(len(table.values)) >= first)
@@ -163,6 +171,48 @@ def test_a_contribution_that_was_lost_on_the_way_is_handed_over_at_the_next_refr
     assert len(again.entries[B]) == 1
     with Ledger.open(federated.path) as ledger:
         assert set(ledger.roster.standings) == {(site, site) for site in NAMES}
+
+
+def test_a_block_with_another_name_is_in_the_ledger_once(federated):
+    """And once more under the first name, when it has that again."""
+    federated.refresh()
+    for name in ("renamed", A):
+        federated.rename(A, name)
+        assert len(federated.refresh().entries[A]) == 2  # one leaves, one comes
+        assert federated.refresh().entries[A] == []
+        with Ledger.open(federated.path) as ledger:
+            assert {block for _, block in ledger.roster.standings} == {name, B, C}
+            assert ledger.pooled()["tensor"].floats().count == 400 + 420 + 440
+
+
+def test_the_former_name_stays_in_the_ledger_while_its_rows_wait_under_another(federated):
+    federated.refresh()
+    federated.erase(A, 2)
+    federated.rename(A, "renamed")
+    assert federated.refresh().entries[A] == []
+    with Ledger.open(federated.path) as ledger:
+        assert {block for _, block in ledger.roster.standings} == {A, B, C}
+    federated.erase(A, 150)
+    assert len(federated.refresh().entries[A]) == 2
+    with Ledger.open(federated.path) as ledger:
+        assert {block for _, block in ledger.roster.standings} == {"renamed", B, C}
+        assert ledger.pooled()["tensor"].floats().count == 250 + 420 + 440
+
+
+def test_a_site_that_was_put_back_as_it_was_is_found_by_the_ledger(federated):
+    """With its store, its key and the file beside it; erased rows would be summed again."""
+    federated.refresh()
+    backup = federated.folder / "backup"
+    shutil.copytree(federated.disk.state(A), backup / "state")
+    shutil.copytree(federated.folder / "keys", backup / "keys")
+    federated.erase(A, 150)
+    federated.refresh()
+    shutil.rmtree(federated.disk.state(A))
+    shutil.copytree(backup / "state", federated.disk.state(A))
+    shutil.copytree(backup / "keys", federated.folder / "keys", dirs_exist_ok=True)
+    with pytest.raises(SiteLost, match="older copy"):
+        federated.refresh()
+    assert "is an older copy" in refusals(federated, A)[-1]
 
 
 def test_a_forged_contribution_is_not_taken_in(federated):

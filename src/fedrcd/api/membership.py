@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.editions.row_marks import is_among
-from fedrcd.federation.site.erasure import Member, Renewal, find_rows, renew, strike_rows
+from fedrcd.federation.site.erasure import Member, Renewal, find_rows, former_names, renew, require_newest, strike_rows
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.witness import Witness
@@ -97,11 +97,25 @@ def send(
         As of `renew`.
     """
     member = replace(member, door=replace(member.door, force=now, fill=fill))
+    if ledger is not None and "ledger" not in member.door.rules.off:
+        versions = {block: version for (site, block), version in ledger.roster.versions.items() if site == member.site}
+        require_newest(member, versions)
     deliveries = []
     for table in _chosen(tables, blocks):
         outcome = renew(member, table, member.store.today(), again=again, rejoin=rejoin)
         deliveries.append(_delivered(member, outcome, ledger))
+    if ledger is not None:
+        for withdrawal in withdrawals(member, deliveries):
+            if withdrawal.place in ledger.roster.standings:
+                ledger.withdraw(withdrawal)
+                member.store.ledgers.follow(ledger.entries, ledger.public_key)
     return deliveries
+
+
+def withdrawals(member: Member, deliveries: Iterable[Delivery]) -> list[SignedWithdrawal]:
+    """What takes blocks out that were renamed, or that the federation has no more."""
+    gone = former_names(member, (one.outcome for one in deliveries))
+    return [SignedWithdrawal.by(member.key, member.site, one.block, one.version) for one in gone]
 
 
 def erase(
@@ -189,10 +203,13 @@ def add_parcel(ledger: Ledger, path: Path) -> list[Receipt]:
         data = path.read_bytes()
     except OSError as problem:
         raise FileError(f"cannot read {path}: {problem.strerror}") from None
-    return [
-        ledger.withdraw(item) if isinstance(item, SignedWithdrawal) else ledger.add(item)
-        for item in from_bytes(data, Parcel).items
-    ]
+    receipts = []
+    for item in from_bytes(data, Parcel).items:
+        if not isinstance(item, SignedWithdrawal):
+            receipts.append(ledger.add(item))
+        elif item.place in ledger.roster.standings or item.version != ledger.roster.versions.get(item.place):
+            receipts.append(ledger.withdraw(item))  # else it was taken out before
+    return receipts
 
 
 def _chosen(tables: Sequence[Table], blocks: Sequence[str]) -> list[Table]:

@@ -211,7 +211,7 @@ def _require_brought_over(old: Path, site: str, state: Path | None) -> None:
 
 def hand_over(member: Member, deliveries: list[Delivery], out: Path | None, after: int | None = None) -> None:
     """Write the contributions that go by file."""
-    from fedrcd.api.membership import write_parcel
+    from fedrcd.api.membership import withdrawals, write_parcel
     from fedrcd.federation.ledger.contribution import SignedContribution
 
     made = [one.outcome.contribution for one in deliveries if one.outcome.contribution is not None]
@@ -219,7 +219,7 @@ def hand_over(member: Member, deliveries: list[Delivery], out: Path | None, afte
         return
     follows = [one.version - 1 if after is None else after for one in made]
     signed = [SignedContribution.by(member.key, one, last) for one, last in zip(made, follows, strict=True)]
-    write_parcel(out, signed)
+    write_parcel(out, [*withdrawals(member, deliveries), *signed])
     for contribution in made:
         member.store.sent.delivered(contribution.block, contribution.commitment)
     print(f"written: {out}; give it to the coordinator for `fedrcd ledger add`")

@@ -92,7 +92,9 @@ class Refresher:
     def _enter(self, site: str, reply: ContributionReply) -> list[int]:
         """Take the contributions of a site in; the numbers of their entries."""
         try:
-            return [self.ledger.add(item).entry.number for item in reply.items]
+            leaving = [one for one in reply.withdrawn if one.place in self.ledger.roster.standings]
+            receipts = [self.ledger.withdraw(one) for one in leaving] + [self.ledger.add(one) for one in reply.items]
+            return [receipt.entry.number for receipt in receipts]
         except FedrcdError as problem:
             raise SiteLost(site, f"sent a contribution that is not taken in: {problem}") from None
 
@@ -117,7 +119,8 @@ class Refresher:
     def _contributions(self, site: str, packet: Packet) -> ContributionReply:
         reply: ContributionReply = _unpacked(site, packet, ContributionReply)
         blocks = self.federation.site(site).blocks
-        if any(item.contribution.site != site or item.contribution.block not in blocks for item in reply.items):
+        strange = any(item.contribution.site != site or item.contribution.block not in blocks for item in reply.items)
+        if strange or any(one.site != site or one.block in blocks for one in reply.withdrawn):
             raise SiteLost(site, "sent a contribution of another site, or for a block that it does not have")
         return reply
 

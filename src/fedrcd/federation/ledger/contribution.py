@@ -105,6 +105,11 @@ class SignedWithdrawal:
     version: int
     signature: str
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its site and block."""
+        return self.site, self.block
+
     @classmethod
     def by(cls, key: SiteKey | None, site: str, block: str, version: int) -> SignedWithdrawal:
         """A withdrawal signed with the key of a site, if there is one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.ledger.contribution import SignedContribution
+from fedrcd.federation.ledger.contribution import SignedContribution, SignedWithdrawal
 from fedrcd.federation.ledger.entries import Entry
 from fedrcd.federation.ledger.heads import SignedHead
 from fedrcd.protocol.wire import KINDS
@@ -41,10 +41,14 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContributionReply:
-    """What a site contributes, what it holds back, how many erasures wait, and what it has seen of the ledger."""
+    """What a site contributes, what it holds back, how many erasures wait, and what it has seen of the ledger.
+
+    `withdrawn` are blocks that the federation has no more: they were renamed, or are gone.
+    """
 
     site: str
     items: tuple[SignedContribution, ...] = ()
+    withdrawn: tuple[SignedWithdrawal, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
     pending: int = 0
     head: SignedHead | None = None

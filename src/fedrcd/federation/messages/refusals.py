@@ -76,7 +76,7 @@ WORDS = {
     "changed, or from the date that `fedrcd site editions` there tells",
     Refusal.WITHDRAWN: "it has taken this block of rows out; see `fedrcd contribute --rejoin`",
     Refusal.LEDGER: "the ledger is not the one it has seen before, or others were shown another: it was rolled back, "
-    "rewritten or forked",
+    "rewritten or forked; or the store of the site is an older copy, see `fedrcd site log` there",
     Refusal.APPROVAL: "a person there refused to release the answer",
     Refusal.WAITING: "a person there has to approve the answer first",
     Refusal.DATA: "its table cannot be used; `fedrcd site check` there says why",

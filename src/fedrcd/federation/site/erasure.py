@@ -6,7 +6,7 @@ contribution; the rows that left are in no message.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -27,6 +27,7 @@ from fedrcd.federation.site.editions.rows import forget_values
 from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import STRUCK, LogEntry
 from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.sent_contributions import Sent
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.struck_rows import ERASED
 from fedrcd.protocol.questions import TENSOR
@@ -168,7 +169,7 @@ def renew(member: Member, table: Table, today: date, *, again: bool = False, rej
     try:
         with member.door.chosen(member.door.asked(questions), [table]) as choice:
             [chosen], waiting = choice.blocks, choice.waiting
-            known = chosen.edition is not None and last is not None and chosen.edition.number == last.edition
+            known = last is not None and _is_about(last, chosen.edition, store)
             withheld = len(chosen.withheld)
     except EditionWaits as waits:
         return Renewal(block, None, waits.waiting)
@@ -177,6 +178,36 @@ def renew(member: Member, table: Table, today: date, *, again: bool = False, rej
     if known and not (again or returns):
         return Renewal(block, _undelivered(store, block), waiting)
     return replace(_made(member, table, today), waiting=waiting, withheld=withheld)
+
+
+def _is_about(last: Sent, edition: Edition | None, store: Store) -> bool:
+    """Whether the last contribution for a block is about an edition, and no later one for its rows has another name."""
+    if edition is None or edition.number != last.edition:
+        return False
+    newest = store.sent.newest_of({one.number for one in store.editions.editions() if one.line == edition.line})
+    return newest == last
+
+
+def require_newest(member: Member, versions: Mapping[str, int]) -> None:
+    """Refuse if a ledger has a later contribution of the site, by block, than was ever made here."""
+    for block, version in versions.items():
+        made = member.store.sent.latest_version(block)
+        if version > made and "history" not in member.door.rules.off:
+            raise Refused(
+                Refusal.LEDGER,
+                f"the ledger has version {version} of block {block!r}, and the last that this store made is {made}: "
+                f"{member.store.path} is an older copy, and what left since then is not in it; bring the newest back",
+            )
+
+
+def former_names(member: Member, renewals: Iterable[Renewal]) -> list[Sent]:
+    """Contributions for blocks that the federation has no more, once those that it has are all contributed.
+
+    Their rows are in those, or in nothing any more.
+    """
+    sent, declared = member.store.sent, member.door.federation.site(member.site).blocks
+    complete = all(sent.latest(one.block) is not None for one in renewals)
+    return sent.no_longer(declared) if complete else []
 
 
 def _undelivered(store: Store, block: str) -> Contribution | None:

@@ -10,7 +10,8 @@ from typing import Any
 from fedrcd.data.federation import Federation
 from fedrcd.data.table import Table
 from fedrcd.errors import FileError, ProtocolError
-from fedrcd.federation.ledger.contribution import SignedContribution
+from fedrcd.federation.ledger.contribution import SignedContribution, SignedWithdrawal
+from fedrcd.federation.ledger.entries import CONTRIBUTIONS
 from fedrcd.federation.ledger.heads import SignedHead
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.refresh_messages import (
@@ -22,7 +23,7 @@ from fedrcd.federation.ledger.refresh_messages import (
 )
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.signatures import SiteKey
-from fedrcd.federation.site.erasure import Member, Renewal, renew
+from fedrcd.federation.site.erasure import Member, Renewal, former_names, renew, require_newest
 from fedrcd.federation.site.release import Door
 
 CERTIFICATES = "certificates"
@@ -48,16 +49,21 @@ class Refreshing:
             door=self.door, configuration=request.configuration, groups=request.groups, key=self.key, approves=True
         )
         versions, store = dict(request.versions), self.door.store
-        items, held_back = [], []
+        require_newest(member, versions)
+        renewals = []
         for table in tables:
             last = store.sent.latest(table.block)
             lacks = last is not None and versions.get(table.block, 0) < last.version
-            renewal = renew(member, table, store.today(), again=lacks)
-            if renewal.contribution is not None:
-                items.append(SignedContribution.by(self.key, renewal.contribution, versions.get(table.block, 0)))
-            held_back += _held_back(renewal)
+            renewals.append(renew(member, table, store.today(), again=lacks))
+        made = [one.contribution for one in renewals if one.contribution is not None]
+        gone = [one.block for one in former_names(member, renewals) if one.block in versions]
         return ContributionReply(
-            self.door.site, tuple(items), tuple(held_back), len(store.struck.pending()), self.head(request.ledger)
+            self.door.site,
+            tuple(SignedContribution.by(self.key, one, versions.get(one.block, 0)) for one in made),
+            tuple(SignedWithdrawal.by(self.key, self.door.site, block, versions[block]) for block in gone),
+            tuple(held for one in renewals for held in _held_back(one)),
+            len(store.struck.pending()),
+            self.head(request.ledger),
         )
 
     def hear(self, news: LedgerNews) -> NewsReply:
@@ -69,7 +75,7 @@ class Refreshing:
             ledgers.follow(entries, news.public_key)
             self._compare(news, 0 if before is None else before.number)
             for entry in entries:
-                if entry.number in news.acknowledged:
+                if entry.number in news.acknowledged and entry.kind in CONTRIBUTIONS:
                     receipt = Receipt(entry, news.public_key)
                     ledgers.require_acknowledged(receipt)
                     store.sent.acknowledge(receipt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -51,6 +51,18 @@ class SentContributions:
     def latest(self, block: str) -> Sent | None:
         """The last one that was made for a block."""
         return next((one for one in reversed(self.all()) if one.block == block), None)
+
+    def newest_of(self, editions: Collection[int]) -> Sent | None:
+        """The last one that was made about any of some editions, whatever the block was called."""
+        rows = self._database.rows("SELECT block, version, edition FROM sent ORDER BY rowid DESC")
+        found = next(((block, version) for block, version, edition in rows if edition in editions), None)
+        return next((one for one in self.all() if (one.block, one.version) == found), None)
+
+    def no_longer(self, declared: Collection[str]) -> list[Sent]:
+        """The last ones for blocks that are not declared any more: they have another name, or are gone."""
+        names = dict.fromkeys(one.block for one in self.all() if one.block not in declared)
+        latest = [self.latest(name) for name in names if not self.is_withdrawn(name)]
+        return [one for one in latest if one is not None]
 
     def latest_version(self, block: str) -> int:
         """Its version; 0 if there is none."""
