@@ -12,8 +12,6 @@ from fedrcd.data.federation import BlockEntry, write_federation
 from fedrcd.federation.coordinator.accept import Asked, accept_reply
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
-from fedrcd.federation.flower.local_grid import LocalGrid
-from fedrcd.federation.flower.server import conduct as conduct_over_grid
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.refusals import WORDS, Refusal
 from fedrcd.federation.messages.requests import pack_reply, unpack_reply, unpack_request
@@ -150,10 +148,13 @@ def test_sites_with_some_of_the_columns_go_as_far_as_they_can(tmp_path, make):
 
 
 def test_over_the_grid_of_flower_it_is_the_same(disk):
+    flower = pytest.importorskip("fedrcd.federation.flower.local_grid")
+    from fedrcd.federation.flower.server import conduct
+
     files = disk.settings_files()
     disk.settings(B, rules=HALF_WAY).write(disk.state(B) / "site.json")
     with pytest.raises(SiteLost, match="budget is used up"):
-        conduct_over_grid(disk.plan("fed-direct"), LocalGrid(files))
+        conduct(disk.plan("fed-direct"), flower.LocalGrid(files))
     assert left(disk) == {A: 0, B: 0, C: 0}
 
 
