@@ -279,7 +279,7 @@ def test_without_the_rule_they_were_added(disk):
     courier.question = asked.question
     reply = ten_times(disk, courier)(unpack_reply(pack_reply(_reply(disk, asked.question))))
     believed = accept_reply(replace(asked, digest=reply.digest, run=reply.run), B, pack_reply(reply))
-    assert believed.blocks[0][1].rows == 5000
+    assert believed.blocks[0][1].most_rows == 5000
     with pytest.raises(SiteLost, match="declared at most"):
         accept_reply(replace(asked, digest=reply.digest, run=reply.run, declared={(B, B): 500}), B, pack_reply(reply))
 

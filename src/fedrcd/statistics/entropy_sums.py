@@ -50,7 +50,7 @@ class EntropySums(FloatSums):
         return 1 + 2 * len(self.log_cosh)
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """How many rows these are sums over."""
         return self.count
 

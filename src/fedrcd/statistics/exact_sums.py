@@ -83,7 +83,7 @@ class ExactSums:
         return self.low, self.high
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows behind any entry."""
         return int(self.low.counted.max(initial=0))
 
@@ -108,7 +108,7 @@ class ExactSums:
     def __add__(self, other: Self) -> Self:
         """Sums of both tables stacked."""
         self._require_like(other)
-        if self.rows + other.rows > MOST_ROWS:
+        if self.most_rows + other.most_rows > MOST_ROWS:
             raise StatisticError(f"exact sums hold at most {MOST_ROWS} rows")
         return self._carried(self.low + other.low, self.high + other.high, _added(self.clipped, other.clipped))  # type: ignore[operator]
 
@@ -166,7 +166,7 @@ class ExactSums:
         for values in self.low.arrays().values():
             if (values < 0).any() or (values >> PLANE).any():
                 raise StatisticError("exact sums are not in their normal form")
-        if self.rows > MOST_ROWS:
+        if self.most_rows > MOST_ROWS:
             raise StatisticError(f"exact sums hold at most {MOST_ROWS} rows")
         self._check_bounds()
         self._check_remainders()

@@ -52,7 +52,7 @@ class ExpectedMoments(OneArray):
         return p * (p + 1) // 2
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """How many rows these are sums over."""
         return round(float(self.sums[0, 0]))
 

@@ -38,9 +38,9 @@ class GroupedSums:
         return sum(int(part.entries) for parts in self.groups.values() for part in parts)
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows of any block, all its groups together."""
-        return max((sum(part.rows for part in parts) for parts in self.groups.values()), default=0)
+        return max((sum(part.most_rows for part in parts) for parts in self.groups.values()), default=0)
 
     @property
     def grid(self) -> Grid | None:

@@ -70,7 +70,7 @@ class PairSums(FloatSums):
         return total
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows behind any pair."""
         return int(self.count.max(initial=0))
 

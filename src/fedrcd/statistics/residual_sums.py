@@ -42,7 +42,7 @@ class ResidualSums(FloatSums):
         return round(float(self.powers[0, 0]))
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """As `count`."""
         return self.count
 

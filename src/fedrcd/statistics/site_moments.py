@@ -34,7 +34,7 @@ class SiteMoments(OneArray):
         return int(np.count_nonzero(self.sums[0])) * len(self.sums)
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows behind any variable."""
         return round(float(self.sums[1].max(initial=0)))
 
@@ -84,7 +84,7 @@ class PowerSums(OneArray):
         return self.sums.size
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows behind any variable."""
         return round(float(self.sums[0].max(initial=0)))
 

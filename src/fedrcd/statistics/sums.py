@@ -33,7 +33,7 @@ class Sums(Protocol):
         ...
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows behind any of the numbers; 0 where they do not tell."""
         ...
 
@@ -91,7 +91,7 @@ class FloatSums:
         return int(self.numbers)
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """Not told."""
         return 0
 

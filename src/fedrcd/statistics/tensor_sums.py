@@ -45,7 +45,7 @@ class TensorSums(FloatSums):
         return len(self.packed) if self.counts is None else 2 * int(np.count_nonzero(self.counts))
 
     @property
-    def rows(self) -> int:
+    def most_rows(self) -> int:
         """The largest number of rows behind any entry."""
         return round(float(self.entry_counts().max(initial=0)))
 

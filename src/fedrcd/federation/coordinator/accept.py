@@ -57,10 +57,10 @@ def accept_reply(asked: Asked, site: str, packet: Packet) -> Reply:
         if sums is not None:
             require_usable(asked.question, sums, site)
             most = asked.declared.get((site, label))
-            if most is not None and sums.rows > most:
+            if most is not None and sums.most_rows > most:
                 raise SiteLost(
                     site,
-                    f"sent sums of {sums.rows:,} rows of block {label!r}, of which it declared at most {most:,} before "
+                    f"sent sums of {sums.most_rows:,} rows of block {label!r}, of which it declared at most {most:,} before "
                     "the run; start a new run if its table grew",
                 )
     return reply
