@@ -7,6 +7,7 @@ what they have seen, which each signs for the others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from fedrcd.errors import ProtocolError
@@ -20,6 +21,10 @@ SCHEMA = (
     "CREATE TABLE ledger_chain (identity TEXT, number INTEGER, hash TEXT NOT NULL, site TEXT NOT NULL, "
     "PRIMARY KEY (identity, number)) WITHOUT ROWID",
 )
+
+
+IDENTITY = re.compile("[0-9a-f]{16}")
+"""How ledgers name themselves; files are called after them."""
 
 
 class KnownLedgers:
@@ -37,8 +42,10 @@ class KnownLedgers:
         """All ledgers that were ever met."""
         return [str(one) for (one,) in self._database.rows("SELECT identity FROM ledgers ORDER BY 1")]
 
-    def follow(self, entries: Sequence[Entry], public_key: str) -> Head:
+    def follow(self, entries: Sequence[Entry], public_key: str, called: str = "") -> Head:
         """Take over entries of a ledger, from the first or from any that is known here; the head afterwards.
+
+        `called` is what whoever shows them calls the ledger.
 
         Raises
         ------
@@ -48,6 +55,8 @@ class KnownLedgers:
         if not entries:
             raise ProtocolError("the ledger shows no entries")
         identity = self._identity(entries, public_key)
+        if called and called != identity:
+            raise ProtocolError(f"the entries are of the ledger {identity}, and another one was named")
         head = self.head(identity)
         if head is not None and entries[-1].number < head.number:
             raise ProtocolError(
@@ -89,6 +98,11 @@ class KnownLedgers:
                 f"the receipt for entry {receipt.entry.number} is not of a ledger whose entries were seen here"
             )
 
+    def require_seen(self, identity: str, number: int, text: str) -> None:
+        """Raise unless an entry of a ledger, by its number and hash, was seen here."""
+        if self._hash(identity, number) != text:
+            raise ProtocolError(f"entry {number} of the ledger {identity} is not one that was seen here")
+
     def compare(self, other: SignedHead, public: str) -> None:
         """Raise if what another site has seen of a ledger contradicts what was seen here."""
         if not other.is_by(public):
@@ -117,6 +131,8 @@ class KnownLedgers:
         known = [str(one) for (one,) in self._database.rows(query, public_key)]
         if entries[0].kind == OPENED:
             identity = str(entries[0].content["ledger"])
+            if not IDENTITY.fullmatch(identity):
+                raise ProtocolError("the ledger has a name that no ledger gives itself")
             query = "SELECT public_key FROM ledgers WHERE identity = ?"
             pinned = [str(key) for (key,) in self._database.rows(query, identity)]
             if entries[0].content["public_key"] != public_key or (pinned and pinned != [public_key]):

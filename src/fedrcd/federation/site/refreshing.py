@@ -10,6 +10,7 @@ from typing import Any
 from fedrcd.data.federation import Federation
 from fedrcd.data.table import Table
 from fedrcd.errors import FileError, ProtocolError
+from fedrcd.federation.ledger.certificate import as_json, require_genuine
 from fedrcd.federation.ledger.contribution import SignedContribution, SignedWithdrawal
 from fedrcd.federation.ledger.entries import CONTRIBUTIONS
 from fedrcd.federation.ledger.heads import SignedHead
@@ -72,16 +73,18 @@ class Refreshing:
         entries = [record.entry() for record in news.entries]
         try:
             before = ledgers.head(news.ledger)
-            ledgers.follow(entries, news.public_key)
+            ledgers.follow(entries, news.public_key, news.ledger)
             self._compare(news, 0 if before is None else before.number)
             for entry in entries:
                 if entry.number in news.acknowledged and entry.kind in CONTRIBUTIONS:
                     receipt = Receipt(entry, news.public_key)
                     ledgers.require_acknowledged(receipt)
                     store.sent.acknowledge(receipt)
+            certificates = [self._genuine(text, news) for text in news.certificates]
         except ProtocolError as problem:
             raise Refused(Refusal.LEDGER, str(problem)) from None
-        self._file(news)
+        for number, text in certificates:
+            self._file(f"{news.ledger}-{number}.json", text)
         return NewsReply(self.door.site, self.head(news.ledger))
 
     def _compare(self, news: LedgerNews, before: int) -> None:
@@ -99,17 +102,28 @@ class Refreshing:
         seen = self.door.store.ledgers.head(ledger)
         return None if seen is None or self.key is None else SignedHead.by(self.key, self.door.site, ledger, seen)
 
-    def _file(self, news: LedgerNews) -> None:
-        """Write certificates into the folder of the site."""
-        for text in news.certificates:
+    def _genuine(self, text: str, news: LedgerNews) -> tuple[int, str]:
+        """A certificate as the ledger signed it, about an erasure of this site that was seen; the entry's number."""
+        try:
             content: dict[str, Any] = json.loads(text)
-            number = int(content["entry"]["number"])
-            path = self.folder / CERTIFICATES / f"{news.ledger}-{number}.json"
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path.write_text(text, encoding="utf-8")
-            except OSError as problem:
-                raise FileError(f"cannot write {path}: {problem.strerror}") from None
+            number, hashed = int(content["entry"]["number"]), str(content["entry"]["hash"])
+            about = content["ledger"], content["site"], content["public_key"]
+            require_genuine(content)
+        except (FileError, ValueError, KeyError, TypeError):
+            raise ProtocolError("something came in the place of a certificate") from None
+        if about != (news.ledger, self.door.site, news.public_key):
+            raise ProtocolError("a certificate is of another ledger, or for another site")
+        self.door.store.ledgers.require_seen(news.ledger, number, hashed)
+        return number, as_json(content)
+
+    def _file(self, name: str, text: str) -> None:
+        """Write a certificate into the folder of the site."""
+        path = self.folder / CERTIFICATES / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_text(text, encoding="utf-8")
+        except OSError as problem:
+            raise FileError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def _held_back(renewal: Renewal) -> list[HeldBack]:
