@@ -224,8 +224,8 @@ def require_one_round(card: Card) -> None:
     if not card.erasable:
         others = ", ".join(name for name, one in METHODS.items() if one.erasable and not one.one_table)
         raise ProtocolError(
-            f"{card.name} asks the sites {card.rounds} times, so it needs a new run over them: fedrcd discover "
-            f"--federation federation.toml --method {card.name} TABLES; from the ledger run {others}"
+            f"{card.name} asks the sites {card.rounds} times, so it needs a new run over them: fedrcd coordinator run "
+            f"--federation federation.toml --method {card.name}; from the ledger run {others}"
         )
 
 
