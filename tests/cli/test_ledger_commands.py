@@ -203,6 +203,15 @@ def test_the_store_may_be_elsewhere(folder):
     assert "version 2, 398 rows" in said
 
 
+def test_an_erasure_in_a_folder_where_nothing_was_answered_is_no_erasure(folder):
+    """The store that the site answers from would go on summing the rows."""
+    typed("ledger", "new", "l.db", "--federation", "federation.toml")
+    typed("contribute", *site("north", "--ledger", "l.db", "--state", "elsewhere"))
+    said = typed("erase", *site("north", "--ids", "ids.txt"), fails=ConfigError)
+    assert "no store of site 'north' in fedrcd-state/north" in said
+    assert not (folder / "fedrcd-state").exists()
+
+
 def test_a_contribution_keeps_the_rules_of_disclosure(folder):
     typed("ledger", "new", "l.db", "--federation", "federation.toml")
     table = frame_of(sample(3, 400, 0, noise="gamma"))

@@ -32,7 +32,7 @@ from fedrcd.federation.ledger.verify import verify_ledger
 from fedrcd.federation.messages.requests import Request, federation_digest, pack_request, unpack_reply
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site import release
-from fedrcd.federation.site.erasure import find_rows, strike_rows
+from fedrcd.federation.site.erasure import strike_rows
 from fedrcd.federation.site.service import SiteService, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.surroundings import Surroundings
@@ -186,7 +186,7 @@ class Life:
             return
         try:
             with self.door(site) as (door, tables):
-                strike_rows(door, tables, find_rows(tables, chosen), self.day)
+                strike_rows(door, tables, chosen, self.day)
         except DataError:
             return
         self.erased[site].update(chosen)

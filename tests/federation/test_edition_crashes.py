@@ -55,7 +55,7 @@ def erase(folder):
     with service.store() as store:
         door = open_door(service.settings, Place(folder).federation, store)
         if store.marker.of_id(ERASED) not in store.struck.persons():
-            strike_rows(door, read_tables(door.federation, service.settings), {"block-north": [ERASED]}, store.today())
+            strike_rows(door, read_tables(door.federation, service.settings), [ERASED], store.today())
 
 
 def remembered(folder):

@@ -10,7 +10,7 @@ from fedrcd.data.federation import BlockEntry
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.site.editions.atoms import isolated
 from fedrcd.federation.site.store import FILL
-from tests.contracts.doors import SITE, Place, table_of
+from tests.contracts.doors import SITE, Place, table_of, typed
 from tests.federation.test_edition_attacks import COLUMNS, SCALE, asked, columns_called, first_moments
 
 N, P = 400, 3
@@ -229,3 +229,27 @@ def test_a_site_that_was_renamed_keeps_its_history(place):
         store.rename(SITE)
     np.testing.assert_array_equal(asked(place)[1], first[1])
     assert SCALE
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+def test_whoever_was_deleted_from_the_table_first_can_be_erased(place, noticed):
+    """Their values leave the store, and an older export that has them brings nobody back."""
+    table = place.table()
+    asked(place)
+    place.put(table.drop(index=[17]))
+    if noticed:
+        assert asked(place) is None
+    words = ("--federation", place.file, "--site", SITE, "--state", place.state)
+    said = typed("erase", place.data, *words, "--ids", place.listed("r17"))
+    assert said.problem is None
+    with place.store() as store:
+        mark = np.frombuffer(store.marker.of_id("r17"), dtype="S16")
+        assert not len(store.kept.of_persons(1, mark, P).rows)
+    place.put(table)
+    assert asked(place) is None
+    place.age()
+    count, _ = asked(place)
+    assert count == N - 10 * P
+    assert "r17" in place.gone()
+    again = typed("erase", place.data, *words, "--ids", place.listed("nobody"))
+    assert "not in" in str(again.problem)

@@ -20,7 +20,7 @@ from fedrcd.federation.ledger.refresh_messages import ContributionReply, LedgerN
 from fedrcd.federation.messages.envelope import pack_message, unpack_message
 from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.messages.refusals import Refusal
-from fedrcd.federation.site.erasure import find_rows, strike_rows
+from fedrcd.federation.site.erasure import strike_rows
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.refreshing import CERTIFICATES
 from fedrcd.federation.site.service import SiteService, open_door, read_tables
@@ -91,7 +91,7 @@ class Federated:
             door = open_door(service.settings, self.federation, store)
             tables = read_tables(self.federation, service.settings)
             chosen = [f"patient-{site}-{k}" for k in range(count)]
-            strike_rows(door, tables, find_rows(tables, chosen), store.today())
+            strike_rows(door, tables, chosen, store.today())
 
     def rename(self, site, label):
         """The block of a site has another name in the federation file."""
@@ -289,3 +289,52 @@ def test_a_ledger_of_another_frame_is_refused(federated):
     for site in NAMES:
         with federated.services[site].store() as store:
             assert not [entry for entry in store.entries() if entry.outcome == ANSWERED]
+
+
+def news_changed(federated, site, **changes):
+    """Carries to a site what became of the ledger, but for some of it; `changes` are made of what there was."""
+
+    def changed(packet):
+        if "ledger-news" not in json.dumps(packet.header):
+            return federated.services[site].respond(packet)
+        news = unpack_message(packet, LedgerNews)
+        return federated.services[site].respond(
+            pack_message(replace(news, **{name: change(news) for name, change in changes.items()}))
+        )
+
+    return Carrier(federated.services, {site: changed})
+
+
+def test_news_under_the_name_of_another_ledger_write_nowhere_and_hide_nothing(federated):
+    """What a ledger is called names the file of a certificate, and says which heads of others must be shown."""
+    federated.refresh()
+    federated.erase(A, 150)
+    outside = federated.disk.state(A) / "elsewhere"
+    lie = {"ledger": lambda _: f"../{outside.name}", "heads": lambda _: ()}
+    with pytest.raises(SiteLost, match="hospital-a"):
+        federated.refresh(news_changed(federated, A, **lie))
+    assert not list(federated.disk.state(A).glob("elsewhere*"))
+    assert "another one was named" in refusals(federated, A)[-1]
+
+
+FORGED = {
+    "changed": lambda certificate: {**certificate, "rows_after": 1},
+    "not of this erasure": lambda certificate: {**certificate, "entry": {**certificate["entry"], "number": 1}},
+    "for another site": lambda certificate: {**certificate, "site": B},
+    "no certificate": lambda _: {"entry": {"number": 7}},
+    "a list": lambda _: ["rows"],
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+def test_a_certificate_that_is_not_genuine_is_not_filed(federated, forgery):
+    federated.refresh()
+    federated.erase(A, 150)
+
+    def forged(news):
+        return tuple(json.dumps(FORGED[forgery](json.loads(one))) for one in news.certificates)
+
+    with pytest.raises(SiteLost, match="hospital-a"):
+        federated.refresh(news_changed(federated, A, certificates=forged))
+    assert not (federated.disk.state(A) / CERTIFICATES).exists()
+    assert "certificate" in refusals(federated, A)[-1]

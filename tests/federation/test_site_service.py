@@ -411,7 +411,7 @@ def test_a_row_whose_erasure_waits_is_summed_no_more(disk):
     service = disk.service("hospital-a")
     before = service.reply(request(disk))
     with disk.door("hospital-a") as (door, tables):
-        strike_rows(door, tables, {"hospital-a": ["r70"]}, door.store.today())
+        strike_rows(door, tables, ["r70"], door.store.today())
     assert service.reply(replace(request(disk), run="later")).refusal is Refusal.EDITION
     assert service.reply(request(disk)).refusal is Refusal.EDITION  # nor are sums with it given again
     more = np.concatenate([rows, np.random.default_rng(2).normal(size=(50, 5))])

@@ -20,7 +20,7 @@ from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.editions.row_marks import is_among
-from fedrcd.federation.site.erasure import Member, Renewal, find_rows, former_names, renew, require_newest, strike_rows
+from fedrcd.federation.site.erasure import Member, Renewal, former_names, renew, require_newest, strike_rows
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.witness import Witness
@@ -146,8 +146,7 @@ def strike(
     matching: Mapping[str, Collection[str]] | None = None,
 ) -> int:
     """Erase rows by identifiers, or those that meet a condition, from all that leaves a site from now on; how many."""
-    found = find_rows(tables, ids) if matching is None else not_yet_erased(door.store, matching)
-    chosen = {block: names for block, names in found.items() if names}
+    chosen = ids if matching is None else not_yet_erased(door.store, matching)
     return strike_rows(door, tables, chosen, door.store.today())
 
 
@@ -180,13 +179,10 @@ def withdraw(member: Member, blocks: Sequence[str], ledger: Ledger | None) -> li
     return out
 
 
-def not_yet_erased(store: Store, found: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
-    """Rows that meet a condition without those that were erased before: the table may still have them."""
+def not_yet_erased(store: Store, found: Mapping[str, Collection[str]]) -> set[str]:
+    """Rows that meet a condition, by block, without those that were erased before: the table may still have them."""
     struck = store.struck.persons()
-    return {
-        block: {one for one in names if not is_among(store.marker.of_ids([one]), struck)[0]}
-        for block, names in found.items()
-    }
+    return {one for names in found.values() for one in names if not is_among(store.marker.of_ids([one]), struck)[0]}
 
 
 def write_parcel(path: Path, items: Sequence[SignedContribution | SignedWithdrawal]) -> None:

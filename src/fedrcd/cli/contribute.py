@@ -157,8 +157,10 @@ def opening(
     rules: Rules,
     trim: float | None,
     key: Path | None,
+    *,
+    begins: bool = True,
 ) -> Iterator[tuple[Member, list[Table], Ledger | None]]:
-    """A site with its table, its store and the ledger, if that is here, all open."""
+    """A site with its table, its store and the ledger, if that is here, all open; the store is made if it `begins`."""
     from fedrcd.api.membership import membership
     from fedrcd.data.federation import read_federation
     from fedrcd.data.site_file import read_site
@@ -175,7 +177,10 @@ def opening(
         raise ConfigError(f"site {site!r} signs what it contributes with its key; give --key")
     own = configure(described, families=tuple(where.family or ()), grid=parse_grid(where.arithmetic))
     tables = read_site(table, described, entry)
-    _require_brought_over(table.with_name(f"{site}.contributions.db"), site, state)
+    folder = state or Path("fedrcd-state") / site
+    _require_brought_over(table.with_name(f"{site}.contributions.db"), site, folder)
+    if not begins:
+        _require_store(folder, site)
     with ExitStack() as stack:
         book, groups = None, where.groups
         if where.ledger is not None:
@@ -184,7 +189,6 @@ def opening(
             groups = book.groups
             if own.digest != book.configuration.digest:
                 raise ConfigError(f"{federation} has other variables or another frame than the ledger {where.ledger}")
-        folder = state or Path("fedrcd-state") / site
         member = stack.enter_context(
             membership(
                 described,
@@ -200,12 +204,24 @@ def opening(
         yield member, tables, book
 
 
-def _require_brought_over(old: Path, site: str, state: Path | None) -> None:
+def _require_brought_over(old: Path, site: str, folder: Path) -> None:
     """Refuse to begin anew beside what the first release remembered: rows that were erased would come back."""
     if old.exists():
         raise FileError(
             f"{old} was written by an earlier version; bring it over with `fedrcd site migrate --name {site} "
-            f"--state {state or Path('fedrcd-state') / site} --contributions {old}`"
+            f"--state {folder} --contributions {old}`"
+        )
+
+
+def _require_store(folder: Path, site: str) -> None:
+    """Refuse to make a store where one is needed that knows what was answered: the true one would learn nothing."""
+    from fedrcd.federation.site.store import owner_of
+
+    if not owner_of(folder):
+        raise ConfigError(
+            f"there is no store of site {site!r} in {folder}, so nothing was answered from there; give the folder of "
+            "`site serve` or `contribute` with --state. Rows that were never summed need no erasure: take them out of "
+            "the table"
         )
 
 

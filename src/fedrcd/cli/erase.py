@@ -112,7 +112,7 @@ def erase(
 
     where_to = Destination(ledger, out, ledger_key, arithmetic, family, groups)
     rules = Rules(batch=batch, days=days, rows=minimum_rows, off=tuple(without_rule or ()))
-    opened = opening(table, federation, site, where_to, state, rules, trim, key)
+    opened = opening(table, federation, site, where_to, state, rules, trim, key, begins=False)
     with progress_bar("erasing"), talking(json) as report, opened as (member, tables, book):
         numbers: list[int] = []
         if block or everything:

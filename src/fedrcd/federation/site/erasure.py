@@ -23,7 +23,7 @@ from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.site.contributing import contribute, ledger_questions
 from fedrcd.federation.site.editions.choosing import EditionChoice, EditionChooser, EditionWaits, PendingChange
 from fedrcd.federation.site.editions.row_marks import MarkVector, as_marks, is_among
-from fedrcd.federation.site.editions.rows import forget_values
+from fedrcd.federation.site.editions.rows import are_remembered, forget_values
 from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import STRUCK, LogEntry
 from fedrcd.federation.site.release import Door
@@ -74,26 +74,30 @@ class Renewal:
         return self.waiting is not None
 
 
-def strike_rows(door: Door, tables: Sequence[Table], ids: Mapping[str, Collection[str]], today: date) -> int:
-    """Erase persons, given by the block that they are in; nobody is unless all can be. Returns how many there were.
+def strike_rows(door: Door, tables: Sequence[Table], ids: Collection[str], today: date) -> int:
+    """Erase persons, by their identifiers; nobody is unless all can be. Returns how many there were.
 
     From here on they are in no edition that is made, whatever the table says. Their values are deleted where the store
-    keeps them, and so are answers that are about them.
+    keeps them, and so are answers that are about them. Who was deleted from the table before can be erased, too, as
+    long as the store remembers that person.
 
     Raises
     ------
     DataError
-        When a row is unknown or its erasure was carried out before, or no row is named at all.
+        When somebody is neither in the table nor in the store or was erased before, or nobody is named at all.
     """
     require_identified(tables)
-    store = door.store
-    named = sorted({one for chosen in ids.values() for one in chosen})
-    if not named:
-        raise DataError(f"no row of {tables[0].source} is to be erased; look at the condition or the list")
-    for table in tables:
-        unknown = set(ids.get(table.block, ())) - _identifiers(table)
-        if unknown:
-            raise DataError(f"{len(unknown)} of the rows to erase are not in block {table.block!r} of {table.source}")
+    store, source = door.store, tables[0].source
+    if not ids:
+        raise DataError(f"no row of {source} is to be erased; look at the condition or the list")
+    named = sorted(set(ids))
+    absent = set(named).difference(*map(_identifiers, tables))
+    unknown = len(absent) - int(are_remembered(store, store.marker.of_ids(sorted(absent))).sum())
+    if unknown:
+        raise DataError(
+            f"{unknown} of {len(named)} rows to erase are not in {source}, nor in anything that was answered about; "
+            "nothing was erased"
+        )
     persons = np.sort(store.marker.of_ids(named))
     waiting = np.sort(as_marks(b"".join(store.struck.pending())))
     done = is_among(persons, store.struck.erased()) & ~is_among(persons, waiting)
@@ -125,18 +129,6 @@ def strike_persons(door: Door, persons: MarkVector, due: date) -> None:
     # The log tells of it, so that a copy of the store from before is not taken for the store.
     told = LogEntry(time=store.now(), round=0, question=f"{len(persons)} persons erased", outcome=STRUCK)
     store.append([told] if len(persons) else [], write)
-
-
-def find_rows(tables: Sequence[Table], ids: Collection[str]) -> dict[str, set[str]]:
-    """In which blocks identifiers are; an unknown one is an error."""
-    require_identified(tables)
-    wanted = set(ids)
-    found = {table.block: wanted & _identifiers(table) for table in tables}
-    unknown = wanted.difference(*found.values())
-    if unknown:
-        source = tables[0].source
-        raise DataError(f"{len(unknown)} of {len(wanted)} rows to erase are not in {source}; nothing was erased")
-    return {label: chosen for label, chosen in found.items() if chosen}
 
 
 def _identifiers(table: Table) -> set[str]:

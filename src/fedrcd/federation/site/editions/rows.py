@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from fedrcd.data.rows import Chunk, Keep, numbered
 from fedrcd.data.table import Table
 from fedrcd.federation.site.editions.census import BY_ROW, Census
 from fedrcd.federation.site.editions.kept_values import KeptRows, KeptValues
-from fedrcd.federation.site.editions.row_marks import BUCKETS, MarkVector, Spool
+from fedrcd.federation.site.editions.row_marks import BUCKETS, MarkVector, Spool, as_marks, is_among
 from fedrcd.federation.site.editions.tables import Edition, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.protocol.groups import Grouping
@@ -94,6 +95,14 @@ def forget_values(store: Store, former: Edition, persons: MarkVector, *, links: 
         cells = store.marker.of_cells(former.columns, kept.values)
         store.editions.link(Link(kept.persons, kept.rows, former.columns, cells))
     store.kept.drop(former.number, p, persons=persons)
+
+
+def are_remembered(store: Store, persons: MarkVector) -> npt.NDArray[np.bool_]:
+    """Which persons are in an edition, or were: their values are kept, or marks of them."""
+    known = [as_marks(b"".join(store.editions.missed())), *(link.persons for link in store.editions.links())]
+    for edition in (one for one in store.editions.editions() if one.current):
+        known += [store.kept.marks(edition.number, bucket)[0] for bucket in range(BUCKETS)]
+    return is_among(persons, np.sort(np.concatenate(known)))
 
 
 def at_places(places: IntVector) -> Keep:
