@@ -60,7 +60,7 @@ def accept_reply(asked: Asked, site: str, packet: Packet) -> Reply:
             if most is not None and sums.most_rows > most:
                 raise SiteLost(
                     site,
-                    f"sent sums of {sums.most_rows:,} rows of block {label!r}, of which it declared at most {most:,} before "
-                    "the run; start a new run if its table grew",
+                    f"sent sums of {sums.most_rows:,} rows of block {label!r}, of which it declared at most {most:,} "
+                    "before the run; start a new run if its table grew",
                 )
     return reply
