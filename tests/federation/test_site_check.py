@@ -94,7 +94,9 @@ def test_another_unit_is_warned_of(disk):
         rows[:, 2] *= 1000
 
     rewrite(disk, change)
-    assert "column 'x3' lies far from its declared frame, in units: is it another unit?" in remarks(disk, "warning")[0]
+    [warning] = remarks(disk, "warning")
+    assert "column 'x3', declared in units: values look like 1,000 times the expected unit" in warning
+    assert "looks as if it were in another unit" in warning
 
 
 def test_values_far_outside_are_warned_of(disk):

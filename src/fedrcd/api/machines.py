@@ -49,6 +49,8 @@ class Waiting:
         How long a site has for an answer, and how often it is asked again.
     allow_missing : bool
         Go on without sites that are missing, instead of stopping.
+    accept_differing : tuple of str
+        Sites whose columns may have other levels or spreads than declared, or than at other sites.
     trust_coordinator : bool
         Whether the sites were started with --trust-coordinator, so that "auto" may take a method of several rounds.
     """
@@ -56,6 +58,7 @@ class Waiting:
     wait: float = 60.0
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     allow_missing: bool = False
+    accept_differing: tuple[str, ...] = ()
     trust_coordinator: bool = False
 
 
@@ -167,6 +170,8 @@ class Machines:
         waiting = waiting or Waiting()
         settings.require_selection_here()
         settings.check_options()
+        for name in waiting.accept_differing:
+            self.federation.site(name)  # raises for one that there is not
         require_coverage(self.federation, settings.method, trust_coordinator=waiting.trust_coordinator)
         if not waiting.trust_coordinator:
             require_no_trust(self.federation, settings.method, check=bool(asked.get("check")))
@@ -180,6 +185,7 @@ class Machines:
             folder=str(Path(out or Path(self.coordinator.state) / RUNS / run).resolve()),
             settings=settings,
             allow_missing=waiting.allow_missing,
+            accept_differing=waiting.accept_differing,
             by_key=not self.coordinator.insecure,
             wait=waiting.wait,
             retry_policy=waiting.retry_policy,

@@ -99,6 +99,10 @@ def run(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Go on without sites that are missing, instead of stopping.")
     ] = False,
+    accept_differing: Annotated[
+        list[str] | None,
+        typer.Option(help="Site whose columns may have another level, spread or unit; may be repeated."),
+    ] = None,
     trust_coordinator: Annotated[
         bool, typer.Option("--trust-coordinator", help="The sites were started with --trust-coordinator.")
     ] = False,
@@ -143,6 +147,7 @@ def run(
         wait=wait,
         retry_policy=RetryPolicy(deadline=deadline, retries=retries),
         allow_missing=allow_missing,
+        accept_differing=tuple(accept_differing or ()),
         trust_coordinator=trust_coordinator,
     )
     asked = machines.plan(settings, out=out, waiting=waiting, check=check)

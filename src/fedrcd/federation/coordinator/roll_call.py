@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Gather, SiteLost
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.coordinator.transport import MachineTransport
+from fedrcd.federation.coordinator.unlike_sites import require_alike
 from fedrcd.federation.messages.envelope import pack_message, unpack_answer
 from fedrcd.federation.messages.refusals import WORDS, Refusal
 from fedrcd.federation.messages.roll_call import (
@@ -25,6 +26,7 @@ from fedrcd.federation.messages.roll_call import (
     RollCallRequest,
 )
 from fedrcd.protocol.wire import Packet
+from fedrcd.statistics.units import Difference
 
 FAR_MORE = 10
 """Times by which a site may have more rows than the federation file says: beyond, one of the two is wrong."""
@@ -57,6 +59,8 @@ class RollCaller:
         ------
         SiteLost
             When a site would refuse the run, first or half-way; its code says by which rule.
+        SitesDiffer
+            When a column of a site cannot be the quantity that was declared, and nobody has accepted that.
         """
         transport, request = self.transport, self._request(method)
         gather: Gather[RollCallReply] = Gather(
@@ -72,10 +76,12 @@ class RollCaller:
         )
         recorded = {site: transport.answers.call(transport.run, site) for site in transport.cohort}
         replies = gather.answers(0, {site: reply for site, reply in recorded.items() if reply is not None})
+        unlike = [(site, *code) for site, reply in replies.items() for block in reply.blocks for code in block.unlike]
+        notes = require_alike(((a, b, Difference(code)) for a, b, code in unlike), self.plan)
         declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         codes = [(site, Refusal(reply.checks)) for site, reply in replies.items() if reply.checks is not None]
         lost = [SiteLost(site, f"refused: {WORDS[code]}", code) for site, code in codes]
-        return Called(replace(transport, declared=declared), tuple(_notes(replies)), lost[0] if lost else None)
+        return Called(replace(transport, declared=declared), (*_notes(replies), *notes), lost[0] if lost else None)
 
     def _request(self, method: str) -> RollCallRequest:
         settings, resampling = self.plan.settings, self.plan.resampling
@@ -106,7 +112,8 @@ class RollCaller:
             raise SiteLost(site, "answered for other blocks of rows than the federation says")
         if reply.checks is not None and reply.checks not in set(Refusal):
             raise SiteLost(site, "sent something that is not a reply to a roll call")
-        if len(reply.program) > LONGEST_LABEL or not all(map(_is_sound, reply.blocks)):
+        columns = set(self.federation.site(site).columns)
+        if len(reply.program) > LONGEST_LABEL or not all(_is_sound(one, columns) for one in reply.blocks):
             raise SiteLost(site, "sent something that is not a reply to a roll call")
         about = {block.label: block.rows for block in self.federation.blocks}
         for one in reply.blocks:
@@ -119,11 +126,15 @@ class RollCaller:
         return reply
 
 
-def _is_sound(block: DeclaredBlock) -> bool:
+def _is_sound(block: DeclaredBlock, columns: Collection[str]) -> bool:
     """Whether what a site says of a block can be."""
+    odd = [name for name, _ in block.unlike]
     codes = all(reason in set(LeftOutReason) and share in set(LeftOutShare) for reason, share in block.left_out)
     return (
         codes
+        and len(set(odd)) == len(odd)
+        and set(odd) <= set(columns)
+        and all(code in set(Difference) for _, code in block.unlike)
         and len(block.left_out) <= len(LeftOutReason)
         and len(block.edition) <= LONGEST_LABEL
         and (1 <= block.rows <= MOST_ROWS)

@@ -19,7 +19,7 @@ from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.methods.settings import Settings
 from fedrcd.runs.finding import Resampling
 
-HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "by_key", "wait", "retry_policy"})
+HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "accept_differing", "by_key", "wait", "retry_policy"})
 """Parts of a plan that change nothing of what is asked."""
 
 AT_SITES = ("variables", "drop", "trim", "within", "missing", "missing_codes", "frame", "stack")
@@ -48,6 +48,8 @@ class RunPlan:
         what is known of the graph. How rows are read is for the sites to say.
     allow_missing : bool
         Go on without sites that are missing, instead of stopping.
+    accept_differing : tuple of str
+        Sites whose columns may have other levels or spreads than declared, or than at other sites.
     by_key : bool
         Whether a node is the site whose key it has; otherwise it is believed its name.
     wait : float
@@ -71,6 +73,7 @@ class RunPlan:
     folder: str
     settings: Settings
     allow_missing: bool = False
+    accept_differing: tuple[str, ...] = ()
     by_key: bool = True
     wait: float = 60.0
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
@@ -121,6 +124,7 @@ class RunPlan:
                 "settings": Settings.from_dict(content["settings"]),
                 "retry_policy": RetryPolicy(**content["retry_policy"]),
                 "resampling": resampling and Resampling(**resampling),
+                "accept_differing": tuple(content["accept_differing"]),
             }
             return cls(**{**content, **parts})
         except (TypeError, KeyError):

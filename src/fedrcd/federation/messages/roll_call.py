@@ -13,6 +13,7 @@ from enum import StrEnum
 from importlib.metadata import version
 
 from fedrcd.protocol.wire import KINDS, to_bytes
+from fedrcd.statistics.units import Difference
 
 PROGRAM = version("fedrcd")
 """The version of fedrcd here."""
@@ -50,6 +51,12 @@ SHARES = {
     LeftOutShare.SOME: "between 5 and 20 % of its rows",
     LeftOutShare.MANY: "more than 20 % of its rows",
 }
+DIFFERENCES = {
+    Difference.UNIT: "looks as if it were in another unit",
+    Difference.LEVEL: "has another level",
+    Difference.SPREAD: "has another spread",
+}
+"""In what a column of a site does not fit the declared frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +101,15 @@ class DeclaredBlock:
     """What a site says of a block of rows that it will answer about.
 
     `edition` is its label, `rows` a bound on its rows, of two digits; `left_out` are reasons and shares, coarsely, and
-    the same as long as the edition is.
+    the same as long as the edition is. `unlike` are columns that cannot be the quantities that the federation file
+    declares, and in what: a word of `Difference`, no figure.
     """
 
     label: str
     edition: str
     rows: int
     left_out: tuple[tuple[str, str], ...] = ()
+    unlike: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

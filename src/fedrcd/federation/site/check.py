@@ -12,6 +12,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
+from fedrcd.federation.messages.roll_call import DIFFERENCES
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, small_cells
 from fedrcd.federation.site.disclosure import spent_numbers
@@ -21,10 +22,11 @@ from fedrcd.federation.site.editions.exposure import exposures
 from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.trimming import gross_errors
+from fedrcd.federation.site.unit_check import unlike_columns
 from fedrcd.protocol.questions import PAIR_DEPTH
 
-FAR = 5.0
-"""Scales of the declared frame from which a mean looks like another unit; standard deviations by this factor."""
+FAR = 20.0
+"""Scales of the declared frame within which no value is looked at twice."""
 
 SHOWN = 5
 """Columns that are listed."""
@@ -129,31 +131,20 @@ def _on_levels(block: Table, rules: Rules) -> Iterator[Remark]:
 
 
 def _on_units(block: Table, federation: Federation) -> Iterator[Remark]:
+    names = set()
+    for name, difference, explanation in unlike_columns(block, federation):
+        names.add(name)
+        yield Remark(
+            "warning",
+            f"block {block.block!r}: {explanation}. A run stops for it: correct the column. (Others are told only that "
+            f"the column {DIFFERENCES[difference]}.)",
+        )
     for j, name in enumerate(block.columns):
         frame = federation.frame.get(name)
-        if frame is None:
-            continue
-        mean, deviation, farthest = _moments(block, j, frame.centre)
-        shift, spread = abs(mean - frame.centre) / frame.scale, deviation / frame.scale
-        if shift > FAR or not 1 / FAR < spread < FAR:
-            unit = f", in {frame.unit}" if frame.unit else ""
-            yield Remark(
-                "warning",
-                f"block {block.block!r}: column {name!r} lies far from its declared frame{unit}: is it another unit?",
-            )
-        elif farthest / frame.scale > 4 * FAR:
-            yield Remark("warning", f"block {block.block!r}: column {name!r} has values far outside its frame")
-
-
-def _moments(block: Table, column: int, centre: float) -> tuple[float, float, float]:
-    """Mean, standard deviation and the largest distance from a centre, of one column, chunk by chunk."""
-    total = square = farthest = 0.0
-    for values, *_ in block.chunks():
-        off = values[:, column] - centre
-        total, square = total + off.sum(), square + (off**2).sum()
-        farthest = max(farthest, float(np.abs(off).max(initial=0.0)))
-    mean = total / count_rows(block)
-    return centre + mean, float(np.sqrt(max(square / count_rows(block) - mean**2, 0.0))), farthest
+        if frame is not None and name not in names:
+            farthest = max(float(np.abs(values[:, j] - frame.centre).max(initial=0.0)) for values, *_ in block.chunks())
+            if farthest > FAR * frame.scale:
+                yield Remark("warning", f"block {block.block!r}: column {name!r} has values far outside its frame")
 
 
 def _on_gross_errors(block: Table) -> Iterator[Remark]:

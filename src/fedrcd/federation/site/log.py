@@ -23,6 +23,9 @@ ANSWERED = "answered"
 CALLED = "roll call"
 """A site said what a run would meet there: nothing left."""
 
+UNLIKE = "unlike the frame"
+"""A column cannot be the quantity that was declared, as was told in a roll call: nothing left."""
+
 STRUCK = "struck"
 """What a person at the site erased: nothing left, and nothing was asked."""
 

@@ -71,6 +71,7 @@ class PreviewTransport:
     tables: Sequence[Table]
     setting: Setting
     goes_on: bool = True
+    questions: list[Question[Any]] = field(default_factory=list)
     releases: list[Release] = field(default_factory=list)
     refusals: list[Refused] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
@@ -78,6 +79,7 @@ class PreviewTransport:
     def pool(self, question: Question[S]) -> S:
         """The sum of the site's own answers."""
         refusal, answers = "", []
+        self.questions.append(question)
         if not self.refusals:
             try:
                 occasion = Occasion(DRY_RUN, len(self.releases) + 1, "", self.setting.layout)

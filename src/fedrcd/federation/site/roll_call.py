@@ -7,7 +7,7 @@ many numbers they ask for and under which rules they fall. A site that lacks col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,9 +25,10 @@ from fedrcd.federation.messages.roll_call import (
     RollCallRequest,
     bound_on,
 )
-from fedrcd.federation.site.log import ANSWERED, CALLED, LogEntry
+from fedrcd.federation.site.log import ANSWERED, CALLED, UNLIKE, LogEntry
 from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here, parts_of
 from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.unit_check import UnlikeColumn, unlike_columns
 from fedrcd.methods.skeleton import Parts
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.coverage import Layout
@@ -58,15 +59,23 @@ class RollCallAnswer:
         if estimate is not None and plan.check:
             ask_checks(transport, estimate)
         no_checks = self._refusal(transport) if refused is None else None
-        entries = list(self._entries(_answered(quiet), refused))
+        unlike = self._unlike(quiet, transport)
+        entries = list(self._entries(_answered(quiet), unlike, refused))
         self.door.store.append(entries)
         blocks = tuple(
-            DeclaredBlock(one.block, one.version, bound_on(one.rows), _parsed(one.detail))
+            DeclaredBlock(one.block, one.version, bound_on(one.rows), _parsed(one.detail), _codes(unlike[one.block]))
             for one in entries
             if one.outcome == CALLED
         )
         codes = [None if one is None else one.code.value for one in (no_checks, refused)]
         return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks, *codes)
+
+    def _unlike(self, quiet: Door, transport: PreviewTransport) -> Mapping[str, list[UnlikeColumn]]:
+        """By block, the columns that do not fit the declared frame, in the edition that would be answered about."""
+        if not _answered(quiet):
+            return {}
+        with quiet.chosen(quiet.asked(transport.questions[:1]), self.tables) as choice:
+            return {one.rows.block: list(unlike_columns(one.rows, self.door.federation)) for one in choice.blocks}
 
     def _refusal(self, transport: PreviewTransport) -> Refused | None:
         """What the door refused so far, if the run would meet it."""
@@ -86,8 +95,10 @@ class RollCallAnswer:
                     return True
         return False
 
-    def _entries(self, told: Sequence[LogEntry], refused: Refused | None) -> Iterator[LogEntry]:
-        """What is logged of the roll call: every block that would be answered about, and a refusal."""
+    def _entries(
+        self, told: Sequence[LogEntry], unlike: Mapping[str, list[UnlikeColumn]], refused: Refused | None
+    ) -> Iterator[LogEntry]:
+        """What is logged of the roll call: every block that would be answered about, what is odd, and a refusal."""
         seen: set[str] = set()
         for entry in told:
             if entry.block in seen:
@@ -96,6 +107,8 @@ class RollCallAnswer:
             [table] = [one for one in self.tables if one.block == entry.block]
             codes = self._left_out(table, entry.version)
             yield self._entry(CALLED, block=entry.block, rows=entry.rows, version=entry.version, detail=codes)
+            for one in unlike[entry.block]:
+                yield self._entry(UNLIKE, block=entry.block, version=entry.version, detail=one.explanation)
         if refused is not None:
             yield self._entry(refused.code.value, detail=str(refused))
 
@@ -143,6 +156,11 @@ def _grid(plan: Plan) -> Any:
     if plan.arithmetic not in ARITHMETIC:
         raise Refused(Refusal.PLAN, "the arithmetic of the plan is not known here")
     return ARITHMETIC[plan.arithmetic]
+
+
+def _codes(columns: Sequence[UnlikeColumn]) -> tuple[tuple[str, str], ...]:
+    """What others are told of columns that do not fit."""
+    return tuple((one.name, one.difference.value) for one in columns)
 
 
 def _parsed(detail: str) -> tuple[tuple[str, str], ...]:

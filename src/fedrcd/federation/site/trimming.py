@@ -23,7 +23,7 @@ from fedrcd.statistics.frame import Frame, propose_frame
 
 def trimmed(table: Table, federation: Federation, limit: float) -> Table:
     """The table without rows that have a value more than `limit` scales of the declared frame from its centre."""
-    kept = table.select(rows_within(_frame_of(table.columns, federation), limit))
+    kept = table.select(rows_within(frame_of(table.columns, federation), limit))
     if not count_rows(kept):
         raise DataError(
             f"--trim {limit:g} leaves none of {count_rows(table)} complete rows of block {table.block!r}; are its "
@@ -36,7 +36,7 @@ def trim_tag(columns: Sequence[str], federation: Federation, limit: float | None
     """Tells one way to trim from another: the limit, then a digest of the columns and their frame; "" for none."""
     if limit is None:
         return ""
-    frame = digest_of(_frame_of(columns, federation))
+    frame = digest_of(frame_of(columns, federation))
     return f"{limit:.17g} {hashlib.sha256(repr((tuple(columns), frame)).encode()).hexdigest()[:16]}"
 
 
@@ -55,8 +55,8 @@ def other_trim(block: str, tag: str, before: str) -> str:
     )
 
 
-def _frame_of(columns: Sequence[str], federation: Federation) -> Frame:
-    """The declared frame of some columns."""
+def frame_of(columns: Sequence[str], federation: Federation) -> Frame:
+    """The declared frame of some columns, as `--trim` needs it."""
     declared = [federation.frame[name] for name in columns if name in federation.frame]
     if len(declared) < len(columns):
         raise ConfigError(
