@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.statistics.frame import Frame
-from fedrcd.statistics.units import CONVERSIONS, Difference, described, unlike
+from fedrcd.statistics.units import CONVERSIONS, Mismatch, described, unlike
 
 NOISES = {
     "gamma": lambda rng, n: rng.gamma(2.0, size=n),
@@ -38,7 +38,7 @@ def test_a_known_conversion_is_told(conversion):
     values = rng.normal(centre, scale, 500) * conversion.factor + conversion.offset
     own = described(lambda: iter([values[:, None]]))
     [found] = unlike(own, Frame(np.array([centre]), np.array([scale])))
-    assert found.difference is Difference.UNIT
+    assert found.difference is Mismatch.UNIT
     assert f"times {conversion.factor:.4g}" in found.explanation
 
 

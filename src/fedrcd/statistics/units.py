@@ -30,7 +30,7 @@ NEAR = 2.0
 """Scales off from which another unit is thought of; within half of that, values must fit once they are converted."""
 
 
-class Difference(StrEnum):
+class Mismatch(StrEnum):
     """In what a variable cannot be the same quantity: one word, no figure."""
 
     UNIT = "unit"
@@ -62,7 +62,7 @@ class Unlike(NamedTuple):
     """A variable that cannot be the same quantity: its place, in what it differs, and what people there should know."""
 
     variable: int
-    difference: Difference
+    difference: Mismatch
     explanation: str
 
 
@@ -118,7 +118,7 @@ def unlike(own: Described, expected: Frame) -> Iterator[Unlike]:
             yield Unlike(j, *found)
 
 
-def _difference(median: float, spreads: Sequence[float], centre: float, scale: float) -> tuple[Difference, str] | None:
+def _difference(median: float, spreads: Sequence[float], centre: float, scale: float) -> tuple[Mismatch, str] | None:
     """In what a variable differs, and the likely reason in words; None if it fits."""
     low, high = spreads
     shift = abs(median - centre)
@@ -127,11 +127,11 @@ def _difference(median: float, spreads: Sequence[float], centre: float, scale: f
     conversion = _fitting(median, spreads, centre, scale) if far_spread or shift > NEAR * scale else None
     if conversion is not None:
         factor, offset = conversion.factor, f" and {conversion.offset:+.4g}" if conversion.offset else ""
-        return Difference.UNIT, f"values look like {conversion.name} (times {factor:.4g}{offset})"
+        return Mismatch.UNIT, f"values look like {conversion.name} (times {factor:.4g}{offset})"
     if far_spread:
-        return Difference.SPREAD, f"its spread is about {high / scale:.2g} times the expected one"
+        return Mismatch.SPREAD, f"its spread is about {high / scale:.2g} times the expected one"
     if far_level:
-        return Difference.LEVEL, f"its level is about {shift / scale:.2g} scales from the expected one"
+        return Mismatch.LEVEL, f"its level is about {shift / scale:.2g} scales from the expected one"
     return None
 
 

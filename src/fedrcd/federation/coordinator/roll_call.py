@@ -26,7 +26,7 @@ from fedrcd.federation.messages.roll_call import (
     RollCallRequest,
 )
 from fedrcd.protocol.wire import Packet
-from fedrcd.statistics.units import Difference
+from fedrcd.statistics.units import Mismatch
 
 FAR_MORE = 10
 """Times by which a site may have more rows than the federation file says: beyond, one of the two is wrong."""
@@ -77,7 +77,7 @@ class RollCaller:
         recorded = {site: transport.answers.call(transport.run, site) for site in transport.cohort}
         replies = gather.answers(0, {site: reply for site, reply in recorded.items() if reply is not None})
         unlike = [(site, *code) for site, reply in replies.items() for block in reply.blocks for code in block.unlike]
-        notes = require_alike(((a, b, Difference(code)) for a, b, code in unlike), self.plan)
+        notes = require_alike(((a, b, Mismatch(code)) for a, b, code in unlike), self.plan)
         declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         codes = [(site, Refusal(reply.checks)) for site, reply in replies.items() if reply.checks is not None]
         lost = [SiteLost(site, f"refused: {WORDS[code]}", code) for site, code in codes]
@@ -134,7 +134,7 @@ def _is_sound(block: DeclaredBlock, columns: Collection[str]) -> bool:
         codes
         and len(set(odd)) == len(odd)
         and set(odd) <= set(columns)
-        and all(code in set(Difference) for _, code in block.unlike)
+        and all(code in set(Mismatch) for _, code in block.unlike)
         and len(block.left_out) <= len(LeftOutReason)
         and len(block.edition) <= LONGEST_LABEL
         and (1 <= block.rows <= MOST_ROWS)

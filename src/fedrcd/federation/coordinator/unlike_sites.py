@@ -8,13 +8,13 @@ from itertools import groupby
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.messages.roll_call import DIFFERENCES
-from fedrcd.statistics.units import Difference
+from fedrcd.statistics.units import Mismatch
 
 REMOVED_BY = {
-    "none": frozenset[Difference](),
-    "centre": frozenset({Difference.LEVEL}),
-    "standardise": frozenset(Difference),
-    "auto": frozenset(Difference),
+    "none": frozenset[Mismatch](),
+    "centre": frozenset({Mismatch.LEVEL}),
+    "standardise": frozenset(Mismatch),
+    "auto": frozenset(Mismatch),
 }
 """Differences that are gone once every site expresses its rows by its own moments."""
 
@@ -23,7 +23,7 @@ class SitesDiffer(ProtocolError):
     """Columns of some sites cannot be the quantities that they should be."""
 
 
-def require_alike(unlike: Iterable[tuple[str, str, Difference]], plan: RunPlan) -> list[str]:
+def require_alike(unlike: Iterable[tuple[str, str, Mismatch]], plan: RunPlan) -> list[str]:
     """Raise for sites with columns that differ, unless the plan accepts them or takes the difference away.
 
     `unlike` are sites, columns and in what they differ. Returns notes on those that were accepted.
@@ -42,6 +42,6 @@ def require_alike(unlike: Iterable[tuple[str, str, Difference]], plan: RunPlan) 
     return [f"{words}; it was accepted" for _, words in told]
 
 
-def _in_words(site: str, columns: list[tuple[str, Difference]]) -> str:
+def _in_words(site: str, columns: list[tuple[str, Mismatch]]) -> str:
     listed = ", ".join(f"column {name!r} {DIFFERENCES[difference]}" for name, difference in columns)
     return f"site {site!r}: {listed}"

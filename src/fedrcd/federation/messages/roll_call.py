@@ -13,7 +13,7 @@ from enum import StrEnum
 from importlib.metadata import version
 
 from fedrcd.protocol.wire import KINDS, to_bytes
-from fedrcd.statistics.units import Difference
+from fedrcd.statistics.units import Mismatch
 
 PROGRAM = version("fedrcd")
 """The version of fedrcd here."""
@@ -52,9 +52,9 @@ SHARES = {
     LeftOutShare.MANY: "more than 20 % of its rows",
 }
 DIFFERENCES = {
-    Difference.UNIT: "looks as if it were in another unit",
-    Difference.LEVEL: "has another level",
-    Difference.SPREAD: "has another spread",
+    Mismatch.UNIT: "looks as if it were in another unit",
+    Mismatch.LEVEL: "has another level",
+    Mismatch.SPREAD: "has another spread",
 }
 """In what a column of a site does not fit the declared frame."""
 
@@ -102,7 +102,7 @@ class DeclaredBlock:
 
     `edition` is its label, `rows` a bound on its rows, of two digits; `left_out` are reasons and shares, coarsely, and
     the same as long as the edition is. `unlike` are columns that cannot be the quantities that the federation file
-    declares, and in what: a word of `Difference`, no figure.
+    declares, and in what: a word of `Mismatch`, no figure.
     """
 
     label: str

@@ -13,14 +13,14 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.rows import streamed
 from fedrcd.data.table import Table
 from fedrcd.federation.site.trimming import frame_of
-from fedrcd.statistics.units import Difference, described, unlike
+from fedrcd.statistics.units import Mismatch, described, unlike
 
 
 class UnlikeColumn(NamedTuple):
     """A column that does not fit its declared frame: in what, and why, for people at the site."""
 
     name: str
-    difference: Difference
+    difference: Mismatch
     explanation: str
 
 
