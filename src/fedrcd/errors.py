@@ -13,6 +13,7 @@
     ├── IdentifiabilityWarning      the data may not determine the order
     ├── CoverageWarning             some rows or combinations of columns could not be used as they are
     ├── OutlierWarning              some rows hold values far apart from all others, or were left out
+    ├── SitesWarning                variables cannot be the same quantity at all sites
     └── ScaleWarning                the scale of the variables may have decided the order
 
 Messages say what was required, what came and what to do. They name files, columns, sites and settings, and
@@ -72,6 +73,10 @@ class ScaleWarning(FedrcdWarning):
 
 class OutlierWarning(FedrcdWarning):
     """Some rows hold values far apart from all others, or were left out for it."""
+
+
+class SitesWarning(FedrcdWarning):
+    """Variables cannot be the same quantity at all sites: other units, other levels or other spreads."""
 
 
 class CoverageWarning(FedrcdWarning):

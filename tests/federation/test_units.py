@@ -1,11 +1,16 @@
 """A site with other units: the run stops, the coordinator is told which column, and the factor stays at the site."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import fedrcd
 from fedrcd.data.examples import hospital_federation, hospital_model, hospitals
+from fedrcd.data.read import write_table
+from fedrcd.data.table import Table
+from fedrcd.errors import SitesWarning
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.gather import SiteLost
 from fedrcd.federation.coordinator.unlike_sites import SitesDiffer
@@ -85,7 +90,7 @@ def test_the_factor_is_told_to_the_site_alone(disk):
 
 def test_where_it_is_accepted_the_graph_is_wrong_and_the_result_says_why(disk, tmp_path):
     found = conducted(disk, accept_differing=(last(disk),))
-    assert any("looks as if it were in another unit; it was accepted" in one for one in found.warnings)
+    assert any("looks as if it were in another unit than declared; it was accepted" in one for one in found.warnings)
     right = OnDisk(
         tmp_path / "right",
         disk.federation,
@@ -118,3 +123,46 @@ def test_a_story_about_columns_is_no_reply(disk, lie):
 
     with pytest.raises(SiteLost, match="not a reply"):
         conducted(disk, Liar(disk))
+
+
+# where no frame is declared
+
+
+def undeclared(disk):
+    return OnDisk(disk.folder, replace(disk.federation, frame={}), {})
+
+
+def test_without_a_frame_the_first_moments_stop_the_run(disk):
+    bare = undeclared(disk)
+    with pytest.raises(SitesDiffer, match="than at the other sites") as stopped:
+        conducted(bare)
+    assert all(f"column {name!r} looks as if it were in another unit" in str(stopped.value) for name in FACTORS)
+    assert [site.name for site in disk.federation.sites if f"site {site.name!r}" in str(stopped.value)] == [last(disk)]
+    found = conducted(bare, accept_differing=(last(disk),))
+    assert any("it was accepted" in one for one in found.warnings)
+
+
+def test_a_site_that_mended_its_table_is_asked_again(disk):
+    with pytest.raises(SitesDiffer):
+        conducted(disk)
+    right = hospitals()[-1]
+    write_table(disk.data(last(disk)), Table(right.values, columns=disk.federation.variables, source="mended"))
+    assert wrong_edges(conducted(disk)) == 0
+
+
+# in one process
+
+
+def test_in_one_process_discover_notes_it(disk):
+    tables = [disk.in_process_rows(site.name) for site in disk.federation.sites]
+    named = [fedrcd.Table(one, columns=disk.federation.variables, site=f"site {k}") for k, one in enumerate(tables)]
+    with pytest.warns(SitesWarning, match="site 2: other values than at the other sites in 'glucose'") as noted:
+        fedrcd.discover(named, "fedrcd-sp")
+    assert sum(one.category is SitesWarning for one in noted) == 1
+    frame = {name: (one.centre, one.scale) for name, one in disk.federation.frame.items()}
+    with pytest.warns(SitesWarning, match="site 2: other values than declared"):
+        fedrcd.discover(named, "fedrcd-sp", frame=frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SitesWarning)
+        fedrcd.discover(named, "fedrcd-sp", within="standardise")
+        fedrcd.discover(list(hospitals()), "fedrcd-sp")

@@ -19,7 +19,7 @@ NOISES = {
 
 def differences(values, centre, scale):
     own = described(lambda: iter([values[:, None]]))
-    return [one.difference for one in unlike(own, Frame(np.array([centre]), np.array([scale])))]
+    return [one.mismatch for one in unlike(own, Frame(np.array([centre]), np.array([scale])))]
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -38,7 +38,7 @@ def test_a_known_conversion_is_told(conversion):
     values = rng.normal(centre, scale, 500) * conversion.factor + conversion.offset
     own = described(lambda: iter([values[:, None]]))
     [found] = unlike(own, Frame(np.array([centre]), np.array([scale])))
-    assert found.difference is Mismatch.UNIT
+    assert found.mismatch is Mismatch.UNIT
     assert f"times {conversion.factor:.4g}" in found.explanation
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.rows import count_rows, is_complete, streamed
 from fedrcd.data.table import Table
 from fedrcd.errors import (
     ConfigError,
@@ -17,6 +17,7 @@ from fedrcd.errors import (
     IdentifiabilityWarning,
     OutlierWarning,
     ScaleWarning,
+    SitesWarning,
 )
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default
@@ -24,10 +25,12 @@ from fedrcd.methods.card import Card, Coverage
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.outliers import columns_with_gross_errors
 from fedrcd.protocol.site import LocalSite
-from fedrcd.protocol.transport import InProcess
+from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.frame import Frame, evenly_spaced
 from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.units import Described, described, odd_ones, unlike
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
@@ -124,6 +127,42 @@ def outliers(site: LocalSite, transport: InProcess, rows: int, trim: float | Non
     ]
 
 
+def sites_alike(transport: InProcess) -> list[FedrcdWarning]:
+    """Whether a variable can be the same quantity at all sites, or as declared, unless it is standardised at each."""
+    sites: Any = transport.sites
+    setting = transport.setting
+    if any(site.own is not None and (site.own.scale != 1).any() for site in sites):
+        return []
+    told = [_described(site, setting) for site in sites]
+    if setting.robust is None:
+        odd = [(place, one) for place, own in enumerate(told) for one in unlike(own, Frame.identity(len(own.median)))]
+    else:
+        odd = list(odd_ones(told)) if len(sites) > 1 else []
+    than = "than declared" if setting.robust is None else "than at the other sites"
+    by_site: dict[str, list[str]] = {}
+    for place, one in odd:
+        by_site.setdefault(sites[place].name, []).append(f"{setting.variables[one.variable]!r} ({one.explanation})")
+    return [
+        SitesWarning(
+            f"{name}: other values {than} in {', '.join(columns[:5])}; correct the unit, or take the difference away "
+            "by within='standardise'"
+        )
+        for name, columns in by_site.items()
+    ]
+
+
+def _described(site: LocalSite, setting: Setting) -> Described:
+    """Median and spreads of every variable in the frame, from evenly spaced rows; NaN where the site lacks it."""
+    held = [setting.variables.index(name) for name in site.columns]
+    frame = setting.frame.keep(held)
+    sampled = (frame if site.own is None else frame.within(site.own)).express(
+        evenly_spaced(streamed(site.rows), count_rows(site.rows))
+    )
+    spread = np.full((3, len(setting.variables)), np.nan)
+    spread[:, held] = described(lambda: iter([sampled]))
+    return Described(*spread)
+
+
 def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     """Whether exact sums had to clip values."""
     if count is None or grid is None or not count.most:
@@ -142,7 +181,7 @@ def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float
             lost = rows - complete
             notes.append(CoverageWarning(f"{lost} of {rows} rows of {site.name} lack values and were left out"))
         notes += outliers(site, transport, complete, trim)
-    return notes
+    return [*notes, *sites_alike(transport)]
 
 
 def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[Table]) -> None:

@@ -16,6 +16,7 @@ from fedrcd.errors import StatisticError
 from fedrcd.statistics.grid import EXACT_UP_TO, Grid
 from fedrcd.statistics.limbs import PLANE, ROWS_PER_SUM, as_float, batches, carried, joined, times
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power, pair_sums, pair_sums_with_gaps
+from fedrcd.statistics.sums import Moments
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_limb_sums, tensor_sums
 from fedrcd.typing import IntMatrix, Matrix
 
@@ -146,6 +147,10 @@ class ExactSums:
     def coarse(self) -> ExactSums:
         """These sums as they may leave a site."""
         return replace(self, clipped=self.clipped and self.clipped.coarse())
+
+    def moments_of_variables(self) -> Moments | None:
+        """Those of the sums as methods read them."""
+        return self.floats().moments_of_variables()
 
     def total(self) -> ExactSums:
         """These sums: they have no groups."""

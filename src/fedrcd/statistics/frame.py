@@ -94,7 +94,7 @@ def propose(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[Sequen
     expressing a value in the frame rounds once, not twice. `rows` says how many rows each table has, `held` which
     variables its columns are, if not all.
     """
-    sampled = [_every(table, max(1, n // SAMPLED_ROWS)) for table, n in zip(tables, rows, strict=True)]
+    sampled = [evenly_spaced(table, n) for table, n in zip(tables, rows, strict=True)]
     robust = robust_frame([partial(iter, [one]) for one in sampled], held)
     return Proposed(_in_powers_of_two(robust), robust)
 
@@ -199,8 +199,9 @@ def _width(table: Stream) -> int:
     return int(next(iter(table())).shape[1])
 
 
-def _every(table: Stream, step: int) -> Matrix:
-    """The rows at every so many places."""
+def evenly_spaced(table: Stream, rows: int) -> Matrix:
+    """Some thousand of the rows, from the first to the last: tables are often sorted."""
+    step = max(1, rows // SAMPLED_ROWS)
     taken, seen = [], 0
     for chunk in table():
         taken.append(chunk[-seen % step :: step])

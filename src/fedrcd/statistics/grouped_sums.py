@@ -12,6 +12,7 @@ from fedrcd.errors import StatisticError
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.statistics.sums import Moments
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.typing import Matrix, Vector
 
@@ -116,6 +117,11 @@ class GroupedSums:
                     f"sites {other!r} and {site!r} split the rows of block {block!r} differently: they need the same "
                     "group secret, and the same identifiers"
                 )
+
+    def moments_of_variables(self) -> Moments | None:
+        """Those of all groups together."""
+        moments: Moments | None = self.total().moments_of_variables()
+        return moments
 
     def total(self) -> Any:
         """The sums over all groups, in the order of sites and blocks."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.sums import FloatSums
+from fedrcd.statistics.sums import FloatSums, Moments
 from fedrcd.typing import BoolMatrix, IntMatrix, Matrix, Vector
 
 Power = tuple[int, int]
@@ -107,6 +107,16 @@ class PairSums(FloatSums):
     def powers(self) -> dict[int, Matrix]:
         """Sums of powers of single variables."""
         return {a: values for (a, b), values in self.sums.items() if b == 0}
+
+    def moments_of_variables(self) -> Moments | None:
+        """Those of single variables among the sums; order 1 has no squares."""
+        if self.order < 2:
+            return None
+        own = (
+            np.diagonal(np.broadcast_to(one, (self.p, self.p)))
+            for one in (self.count, self.sums[1, 0].T, self.sums[2, 0].T)
+        )
+        return Moments.of(*own)
 
     def up_to(self, order: int) -> PairSums:
         """The sums of a lower order among these."""

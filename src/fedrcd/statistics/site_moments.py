@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedrcd.errors import StatisticError
-from fedrcd.statistics.sums import OneArray
+from fedrcd.statistics.sums import Moments, OneArray
 from fedrcd.typing import Matrix, Vector
 
 
@@ -44,6 +44,11 @@ class SiteMoments(OneArray):
         if not finite.all():
             where = int(np.argmin(finite))
             raise StatisticError(f"powers of column {names[where]!r} overflow" if names else "sums overflow")
+
+    def moments_of_variables(self) -> Moments:
+        """Of all rows, within and between sites."""
+        _, n, nm, nm2, nv, *_ = self.sums
+        return Moments.of(n, nm, nv + nm2)
 
     def site_moments(self) -> SiteMoments:
         """These moments: they left a site."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.typing import Matrix, Vector
@@ -12,6 +14,20 @@ from fedrcd.typing import Matrix, Vector
 if TYPE_CHECKING:
     from fedrcd.statistics.exact_sums import Clipped
     from fedrcd.statistics.grid import Grid
+
+
+class Moments(NamedTuple):
+    """Mean and standard deviation of each variable."""
+
+    mean: Vector
+    deviation: Vector
+
+    @classmethod
+    def of(cls, rows: Any, total: Any, squares: Any) -> Moments:
+        """From counts, sums and sums of squares."""
+        n = np.where(rows > 0, rows, np.nan)
+        mean = total / n
+        return cls(mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
 
 
 class Sums(Protocol):
@@ -57,6 +73,10 @@ class Sums(Protocol):
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise `StatisticError` if these cannot be added; `names` label variables in the message."""
+        ...
+
+    def moments_of_variables(self) -> Moments | None:
+        """Mean and standard deviation of each variable in the frame, NaN without rows; None where they do not tell."""
         ...
 
     def total(self) -> Any:
@@ -109,6 +129,10 @@ class FloatSums:
     def planes(self) -> tuple[Self, ...]:
         """What holds the numbers: these sums."""
         return (self,)
+
+    def moments_of_variables(self) -> Moments | None:
+        """Not told."""
+        return None
 
     def total(self) -> Self:
         """These sums: they have no groups."""

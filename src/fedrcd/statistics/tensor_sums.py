@@ -18,7 +18,7 @@ from fedrcd.statistics.limbs import LIMB, split
 from fedrcd.statistics.packed_tensor import pack, packed_degrees, unpack
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import is_moment_matrix, whole_ratio
-from fedrcd.statistics.sums import FloatSums
+from fedrcd.statistics.sums import FloatSums, Moments
 from fedrcd.statistics.tensor_products import workspace
 from fedrcd.typing import BoolMatrix, Matrix, Vector
 
@@ -92,6 +92,13 @@ class TensorSums(FloatSums):
         places: dict[int, Any] = {1: (0, with_one), 2: (0, own), 3: (with_one, own), 4: (own, own)}
         moments = self.moments()
         return {power: moments[place] for power, place in places.items()}
+
+    def moments_of_variables(self) -> Moments:
+        """Those of single variables among the sums."""
+        counts = TensorSums(self.p, self.entry_counts()).powers()  # in the arrangement of the sums
+        sums = self.powers()
+        with np.errstate(invalid="ignore"):
+            return Moments.of(counts[2], sums[1] * counts[2] / np.maximum(counts[1], 1), sums[2])
 
     def flat(self, total: TensorSums) -> Vector:  # noqa: ARG002 - all have the same shapes
         """Sums and counts as one vector."""

@@ -62,7 +62,7 @@ class Unlike(NamedTuple):
     """A variable that cannot be the same quantity: its place, in what it differs, and what people there should know."""
 
     variable: int
-    difference: Mismatch
+    mismatch: Mismatch
     explanation: str
 
 
@@ -113,12 +113,37 @@ def unlike(own: Described, expected: Frame) -> Iterator[Unlike]:
     """The variables that cannot be the same quantity as was expected, each once."""
     for j, (median, robust, deviation) in enumerate(zip(*own, strict=True)):
         centre, scale = float(expected.centre[j]), float(expected.scale[j])
-        found = _difference(float(median), sorted((float(robust), float(deviation))), centre, scale)
+        found = _mismatch(float(median), sorted((float(robust), float(deviation))), centre, scale)
         if found is not None:
             yield Unlike(j, *found)
 
 
-def _difference(median: float, spreads: Sequence[float], centre: float, scale: float) -> tuple[Mismatch, str] | None:
+def odd_ones(sites: Sequence[Described]) -> Iterator[tuple[int, Unlike]]:
+    """Sites, by their place, with variables that cannot be the same quantity as at the median site; NaN is no value.
+
+    With two sites nobody knows which of them is odd, so each is compared with the other.
+    """
+    levels, spreads = np.stack([one.median for one in sites]), np.stack([one.deviation for one in sites])
+    holders = np.isfinite(levels).sum(axis=0)
+    for place, own in enumerate(sites):
+        others = np.delete(np.arange(len(sites)), place)
+        of_all, of_others = (
+            [np.array([_median(table[chosen, j]) for j in range(len(holders))]) for table in (levels, spreads)]
+            for chosen in (np.arange(len(sites)), others)
+        )
+        centre, scale = (np.where(holders > 2, one, two) for one, two in zip(of_all, of_others, strict=True))
+        usable = np.isfinite(centre) & (scale > 0)
+        expected = Frame(np.where(usable, centre, 0.0), np.where(usable, scale, 1.0))
+        yield from ((place, found) for found in unlike(own, expected) if usable[found.variable])
+
+
+def _median(values: Vector) -> float:
+    """The median of the values that are there; NaN where there is none."""
+    there = values[np.isfinite(values)]
+    return float(np.median(there)) if len(there) else float("nan")
+
+
+def _mismatch(median: float, spreads: Sequence[float], centre: float, scale: float) -> tuple[Mismatch, str] | None:
     """In what a variable differs, and the likely reason in words; None if it fits."""
     low, high = spreads
     shift = abs(median - centre)

@@ -18,6 +18,7 @@ from fedrcd.federation.coordinator.roll_call import Called, RollCaller
 from fedrcd.federation.coordinator.run_folder import REFRESHED, RunPlan, Status, write_json
 from fedrcd.federation.coordinator.saved_finding import write_finding
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
+from fedrcd.federation.coordinator.unlike_sites import MomentsWatch
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout, federation_digest
@@ -158,6 +159,7 @@ class Conductor:
             answers=answers,
             retry_policy=self.plan.retry_policy,
             recorder=self.recorder,
+            watch=MomentsWatch(self.federation, self.plan, self.warn),
             progress=self._progress,
             warn=self.warn,
             surroundings=self.surroundings,

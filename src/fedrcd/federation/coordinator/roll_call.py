@@ -68,7 +68,7 @@ class RollCaller:
             cohort=transport.cohort,
             pack=lambda site: pack_message(replace(request, site=site)),
             judge=lambda site, packet: self._judged(request, site, packet),
-            accepted=lambda site, reply: transport.answers.record_call(transport.run, site, reply),
+            accepted=self._remember,
             retry_policy=transport.retry_policy,
             progress=transport.progress,
             warn=transport.warn,
@@ -78,10 +78,17 @@ class RollCaller:
         replies = gather.answers(0, {site: reply for site, reply in recorded.items() if reply is not None})
         unlike = [(site, *code) for site, reply in replies.items() for block in reply.blocks for code in block.unlike]
         notes = require_alike(((a, b, Mismatch(code)) for a, b, code in unlike), self.plan)
+        for site, reply in replies.items():
+            transport.answers.record_call(transport.run, site, reply)
         declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         codes = [(site, Refusal(reply.checks)) for site, reply in replies.items() if reply.checks is not None]
         lost = [SiteLost(site, f"refused: {WORDS[code]}", code) for site, code in codes]
         return Called(replace(transport, declared=declared), (*_notes(replies), *notes), lost[0] if lost else None)
+
+    def _remember(self, site: str, reply: RollCallReply) -> None:
+        """Keep a reply that cannot stop the run; any other site is asked again: it may have mended its table."""
+        if not any(block.unlike for block in reply.blocks):
+            self.transport.answers.record_call(self.transport.run, site, reply)
 
     def _request(self, method: str) -> RollCallRequest:
         settings, resampling = self.plan.settings, self.plan.resampling

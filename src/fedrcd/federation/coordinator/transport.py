@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fedrcd.federation.coordinator.accept import Accept, Asked, accept_reply
-from fedrcd.federation.coordinator.combine import Combine, add_in_order, contributions
+from fedrcd.federation.coordinator.combine import BlockSums, Combine, add_in_order, contributions
 from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress
 from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
 from fedrcd.federation.messages.requests import Reply, Request, pack_request, question_digest
@@ -19,6 +19,10 @@ from fedrcd.protocol.wire import Packet
 
 Recorder = Callable[[str, str, Question[Any], Any], None]
 """Is told of every answer that was accepted: site, block, question, sums."""
+
+
+Watch = Callable[[Question[Any], Sequence[BlockSums]], None]
+"""Looks at what all sites sent before it is added; raises where the run should not go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,7 @@ class MachineTransport:
     accept: Accept = accept_reply
     combine: Combine = add_in_order
     recorder: Recorder | None = None
+    watch: Watch | None = None
     progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
@@ -65,6 +70,8 @@ class MachineTransport:
         replies = self._replies(asked)
         self.seconds.append(self.surroundings.monotonic() - began)
         parts = list(contributions(replies[site] for site in self.cohort))
+        if self.watch:
+            self.watch(question, parts)
         for site, label, sums in parts:
             self.traffic.count(sums)
             if self.recorder:

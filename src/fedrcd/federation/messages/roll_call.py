@@ -51,7 +51,7 @@ SHARES = {
     LeftOutShare.SOME: "between 5 and 20 % of its rows",
     LeftOutShare.MANY: "more than 20 % of its rows",
 }
-DIFFERENCES = {
+MISMATCHES = {
     Mismatch.UNIT: "looks as if it were in another unit",
     Mismatch.LEVEL: "has another level",
     Mismatch.SPREAD: "has another spread",

@@ -12,7 +12,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
-from fedrcd.federation.messages.roll_call import DIFFERENCES
+from fedrcd.federation.messages.roll_call import MISMATCHES
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, small_cells
 from fedrcd.federation.site.disclosure import spent_numbers
@@ -132,12 +132,12 @@ def _on_levels(block: Table, rules: Rules) -> Iterator[Remark]:
 
 def _on_units(block: Table, federation: Federation) -> Iterator[Remark]:
     names = set()
-    for name, difference, explanation in unlike_columns(block, federation):
+    for name, mismatch, explanation in unlike_columns(block, federation):
         names.add(name)
         yield Remark(
             "warning",
             f"block {block.block!r}: {explanation}. A run stops for it: correct the column. (Others are told only that "
-            f"the column {DIFFERENCES[difference]}.)",
+            f"the column {MISMATCHES[mismatch]}.)",
         )
     for j, name in enumerate(block.columns):
         frame = federation.frame.get(name)

@@ -160,7 +160,7 @@ def _grid(plan: Plan) -> Any:
 
 def _codes(columns: Sequence[UnlikeColumn]) -> tuple[tuple[str, str], ...]:
     """What others are told of columns that do not fit."""
-    return tuple((one.name, one.difference.value) for one in columns)
+    return tuple((one.name, one.mismatch.value) for one in columns)
 
 
 def _parsed(detail: str) -> tuple[tuple[str, str], ...]:

@@ -20,7 +20,7 @@ class UnlikeColumn(NamedTuple):
     """A column that does not fit its declared frame: in what, and why, for people at the site."""
 
     name: str
-    difference: Mismatch
+    mismatch: Mismatch
     explanation: str
 
 
@@ -35,4 +35,4 @@ def unlike_columns(block: Table, federation: Federation) -> Iterator[UnlikeColum
     for found in unlike(own, frame_of(names, federation)):
         name = names[found.variable]
         unit = f" in {federation.frame[name].unit}" if federation.frame[name].unit else ""
-        yield UnlikeColumn(name, found.difference, f"column {name!r}, declared{unit}: {found.explanation}")
+        yield UnlikeColumn(name, found.mismatch, f"column {name!r}, declared{unit}: {found.explanation}")
