@@ -21,7 +21,7 @@ Recorder = Callable[[str, str, Question[Any], Any], None]
 """Is told of every answer that was accepted: site, block, question, sums."""
 
 
-Watch = Callable[[Question[Any], Sequence[BlockSums]], None]
+AnswersWatch = Callable[[Question[Any], Sequence[BlockSums]], None]
 """Looks at what all sites sent before it is added; raises where the run should not go on."""
 
 
@@ -42,7 +42,7 @@ class MachineTransport:
     accept: Accept = accept_reply
     combine: Combine = add_in_order
     recorder: Recorder | None = None
-    watch: Watch | None = None
+    watch: AnswersWatch | None = None
     progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
