@@ -60,7 +60,7 @@ def test_every_one_round_method_gives_the_bits_of_a_run_over_the_sites(method, a
 @pytest.mark.parametrize("method", OTHERS)
 def test_other_methods_say_what_they_need(method, ledger):
     entries = len(ledger.entries)
-    with pytest.raises(ProtocolError, match=r"new run over them: fedrcd discover|needs all rows in one table"):
+    with pytest.raises(ProtocolError, match=r"new run over them: fedrcd coordinator run|needs all rows in one table"):
         discover_stored(ledger, method)
     assert len(ledger.entries) == entries
 

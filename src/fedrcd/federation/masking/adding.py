@@ -70,7 +70,7 @@ def require_possible(sums: Any, rows: int) -> None:
 def _require_sums(sums: Any, rows: int) -> None:
     sums.check()
     whole = sums.total()
-    if whole.rows > rows:
+    if whole.most_rows > rows:
         raise StatisticError("there are more rows than the sites said at the roll call")
     whole.check()
     whole.check_possible()

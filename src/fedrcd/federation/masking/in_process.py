@@ -96,7 +96,7 @@ class MaskedTotal:
         for site, sums in by_site.items():
             if site not in self.keys:
                 self.keys[site] = SiteKey.fresh()
-            rows = sum(one.total().rows for one in sums if one is not None)
+            rows = sum(one.total().most_rows for one in sums if one is not None)
             own = Own(site, self.keys[site], self.surroundings.token_bytes(RUN_BYTES).hex(), bound_on(rows))
             states[site], signed = call(None, request, own, now, self.surroundings.token_bytes)
             roll_calls.append(signed)
