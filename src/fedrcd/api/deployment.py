@@ -9,6 +9,7 @@ from fedrcd.errors import ConfigError
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.method_choice import choose_method
 from fedrcd.methods.registry import find
+from fedrcd.methods.settings import Settings
 from fedrcd.runs.finding import Finding
 from fedrcd.statistics.grid import ARITHMETIC
 
@@ -18,6 +19,17 @@ def require_coverage(federation: Federation, method: str, *, trust_coordinator: 
     card = find(choose_method(federation, method, trust_coordinator=trust_coordinator).method)
     layout = cohort_layout(federation, [site.name for site in federation.sites])
     require_together(card, layout, len(federation.variables), "complete")
+
+
+def require_masks(federation: Federation, settings: Settings) -> None:
+    """Raise unless masks hide every site of a federation in a run with these settings: better now than half-way."""
+    from fedrcd.federation.masking.plan import MaskedPlan
+
+    keyless = [site.name for site in federation.sites if not site.key]
+    if keyless:
+        raise ConfigError(f"masks need a key of every site, and the federation file has none of {keyless[0]!r}")
+    method = choose_method(federation, settings.method, masked=True).method
+    MaskedPlan(method=method, settings=settings).over(federation, tuple(site.name for site in federation.sites))
 
 
 def require_no_trust(federation: Federation, method: str, *, check: bool) -> None:
@@ -42,5 +54,5 @@ def background_of(finding: Finding, federation: Federation) -> Background:
     return Background(
         holdings=[one for one in federation.layout().holdings if one.site in finding.sites],
         layout=cohort_layout(federation, finding.sites),
-        grid=ARITHMETIC[finding.settings.arithmetic],
+        grid=ARITHMETIC[finding.settings.summation],
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import Checks, checks_of
-from fedrcd.api.deployment import background_of, require_coverage, require_no_trust
+from fedrcd.api.deployment import background_of, require_coverage, require_masks, require_no_trust
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.grouping import require_seed
@@ -178,6 +178,8 @@ class Machines:
         if settings.knowledge is not None:
             known = as_knowledge(settings.knowledge, self.federation.variables)
             settings = replace(settings, knowledge=known)
+        if settings.masked:
+            require_masks(self.federation, settings)
         run = new_run(self.surroundings)
         plan = RunPlan(
             run=run,

@@ -74,7 +74,7 @@ def start(
 
 @app.command()
 @settings_options(
-    *("method", "weights", "penalty", "options", "arithmetic", "knowledge"),
+    *("method", "weights", "penalty", "options", "arithmetic", "masked", "knowledge"),
     help={**WEIGHTS_ONCE, "arithmetic": "How sums are taken: exact, compact or float."},
     defaults={"arithmetic": "exact"},
 )

@@ -98,6 +98,16 @@ def serve(
     local_port: Annotated[
         int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
+    masked_only: Annotated[
+        bool, typer.Option("--masked-only", help="Answer under masks only, whatever the cohort is.")
+    ] = False,
+    agree_to_differences: Annotated[
+        bool,
+        typer.Option(
+            "--agree-to-differences",
+            help="Accept that totals over other sites than before may tell the sums of this one.",
+        ),
+    ] = False,
     insecure: Annotated[bool, typer.Option("--insecure", help="No encryption, no authentication.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the command of Flower and stop.")] = False,
 ) -> None:
@@ -123,6 +133,8 @@ def serve(
         trim=trim,
         trust_coordinator=trust_coordinator,
         key=str(key.resolve()) if key else "",
+        masked_only=masked_only,
+        agree_to_differences=agree_to_differences,
     )
     if group_secret:
         read_secret(group_secret)

@@ -7,6 +7,7 @@
     block_column = "block"      # at the sites: which block the row belongs to
     unit = "row"                # who is protected: a row, or a subject with several rows that share an identifier
     trial = false               # true: made-up data, rules may be switched off, nothing need be signed
+    colluding = 1               # masks hide every site from the coordinator and so many of the others together
 
     [frame.age]                 # optional: what the variable is centred by and divided by
     centre = 50.0
@@ -98,6 +99,8 @@ class Federation:
         Who is protected: every row, or a subject, who may have several rows under one identifier.
     trial : bool
         Whether the data are made up: then rules may be switched off, and nothing need be signed.
+    colluding : int
+        Under masks, how many sites may collude with the coordinator without learning the sums of another.
 
     Raises
     ------
@@ -113,6 +116,7 @@ class Federation:
     block_column: str = "block"
     unit: str = "row"
     trial: bool = False
+    colluding: int = 1
 
     def __post_init__(self) -> None:
         _check_variables(self)
@@ -121,6 +125,8 @@ class Federation:
         _check_frame(self)
         if self.unit not in UNITS:
             raise ConfigError(f"unit: must be one of {', '.join(map(repr, UNITS))}, got {self.unit!r}")
+        if self.colluding < 1:
+            raise ConfigError(f"colluding: must be at least 1, got {self.colluding}")
 
     def layout(self) -> Layout:
         """Who holds what: a holding per site and block, in the order of the file."""
@@ -269,7 +275,7 @@ def _federation(content: Mapping[str, Any]) -> Federation:
         content,
         "the file",
         {"variables": TEXTS, "site": TABLES, "block": TABLES},
-        {"frame": TABLE, "id_column": TEXT, "block_column": TEXT, "unit": TEXT, "trial": FLAG},
+        {"frame": TABLE, "id_column": TEXT, "block_column": TEXT, "unit": TEXT, "trial": FLAG, "colluding": COUNT},
     )
     sites, blocks, frame = fields.pop("site"), fields.pop("block"), fields.pop("frame", {})
     return Federation(
@@ -327,6 +333,8 @@ def _lines(federation: Federation) -> Iterator[str]:
         yield f"unit = {_text(federation.unit)}"
     if federation.trial:
         yield "trial = true"
+    if federation.colluding != 1:
+        yield f"colluding = {federation.colluding}"
     yield from frame_lines(federation.frame)
     for site in federation.sites:
         yield from ("", "[[site]]", f"name = {_text(site.name)}")

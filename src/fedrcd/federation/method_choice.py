@@ -34,6 +34,7 @@ def choose_method(
     groups: int = 1,
     refused: Collection[Refusal] = (),
     trust_coordinator: bool = False,
+    masked: bool = False,
 ) -> Choice:
     """The method of a run; chosen by the federation file, and by what sites have refused, if that was left open.
 
@@ -50,6 +51,8 @@ def choose_method(
     trust_coordinator : bool
         Whether the sites answer several rounds of questions, each of which depends on answers that only the
         coordinator has seen.
+    masked : bool
+        Whether sums are added under masks, which are offered for methods that ask once.
     """
     if method != AUTO:
         card = find(method)
@@ -71,6 +74,8 @@ def choose_method(
     why_once = ""
     if groups > 1:
         why_once = "groups of rows are summed in one round"
+    elif masked:
+        why_once = "masks are for methods that ask once"
     elif Refusal.BUDGET in refused or not all(map(_affords_rounds, complete)):
         why_once = "more rounds ask for more numbers than a site may release; the order is less accurate"
     elif Refusal.TRUST in refused or not trust_coordinator:

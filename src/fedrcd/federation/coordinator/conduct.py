@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
+from fedrcd.federation.coordinator.masked import MaskedCaller, MaskedTransport
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller
@@ -60,7 +62,8 @@ class Conductor:
             conversation = _conversation(self.plan.run, cohort, choice.method)
             transport = self._transport(courier, cohort, answers, conversation)
             try:
-                found = self._converse(RollCaller(self.federation, self.plan, transport).held(choice.method), choice)
+                called = self._called(transport, choice)
+                found = self._converse(called, choice)
             except SiteLost as lost:
                 before, choice = choice, self._instead(choice, lost)
                 if choice == before:
@@ -68,7 +71,9 @@ class Conductor:
                 continue
             write_finding(self.plan.folder, found)
             answers.delete()
-            Status(state="finished", round=found.rounds, warnings=found.warnings).write(self.plan.folder)
+            if isinstance(called.transport, MaskedTransport):
+                called.transport.end(found)
+            Status(state="finished", round=found.rounds, warnings=tuple(self.warnings)).write(self.plan.folder)
             return found
 
     def refresh(self, courier: Courier, present: Sequence[str]) -> Refreshed:
@@ -129,6 +134,7 @@ class Conductor:
             groups=self.plan.resampling.groups if self.plan.resampling else 1,
             refused=self._refused,
             trust_coordinator=self.plan.trust_coordinator,
+            masked=self.plan.settings.masked,
         )
 
     def _instead(self, choice: Choice, lost: SiteLost) -> Choice:
@@ -165,9 +171,16 @@ class Conductor:
             surroundings=self.surroundings,
         )
 
+    def _called(self, transport: MachineTransport, choice: Choice) -> Called:
+        """What came of the roll call: in the clear, or of a run whose sums are masked."""
+        caller = RollCaller(self.federation, self.plan, transport)
+        if self.plan.settings.masked:
+            return MaskedCaller(caller).held(choice.method)
+        return caller.held(choice.method)
+
     def _converse(self, called: Called, choice: Choice) -> Finding:
         """What the method finds over a cohort, with all that the plan asks for beside it."""
-        transport = called.transport
+        transport: Any = called.transport
         for note in called.notes:
             if note not in self.warnings:
                 self.warn(note)
@@ -198,7 +211,7 @@ class Conductor:
             return True
         return nobody_answers(problem)
 
-    def _tell_replicates(self, transport: MachineTransport, done: int) -> None:
+    def _tell_replicates(self, transport: Any, done: int) -> None:
         Status(
             state="resampling",
             round=transport.traffic.rounds,
@@ -228,7 +241,7 @@ def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) ->
         variables,
         federation.declared_frame() or Frame.identity(len(variables)),
         cohort_layout(federation, cohort),
-        grid=ARITHMETIC[plan.settings.arithmetic],
+        grid=ARITHMETIC[plan.settings.summation],
         constraints=known.constraints(variables) if known else None,
     )
 

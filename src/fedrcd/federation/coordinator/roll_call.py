@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fedrcd.data.federation import MOST_ROWS, Federation
 from fedrcd.errors import ProtocolError
@@ -38,7 +38,7 @@ LONGEST_LABEL = 64
 class Called(NamedTuple):
     """What came of a roll call: the transport, bound to what the sites declared, and what the operator should know."""
 
-    transport: MachineTransport
+    transport: Any
     notes: tuple[str, ...]
     no_checks: SiteLost | None
     """Who would refuse the checks after the run, if they were asked for."""
@@ -67,7 +67,7 @@ class RollCaller:
             courier=transport.courier,
             cohort=transport.cohort,
             pack=lambda site: pack_message(replace(request, site=site)),
-            judge=lambda site, packet: self._judged(request, site, packet),
+            judge=lambda site, packet: self._read(request, site, packet),
             accepted=self._remember,
             retry_policy=transport.retry_policy,
             progress=transport.progress,
@@ -76,14 +76,13 @@ class RollCaller:
         )
         recorded = {site: transport.answers.call(transport.run, site) for site in transport.cohort}
         replies = gather.answers(0, {site: reply for site, reply in recorded.items() if reply is not None})
-        unlike = [(site, *code) for site, reply in replies.items() for block in reply.blocks for code in block.unlike]
-        notes = require_alike(((a, b, Mismatch(code)) for a, b, code in unlike), self.plan)
+        notes = self.require_alike(replies)
         for site, reply in replies.items():
             transport.answers.record_call(transport.run, site, reply)
         declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         codes = [(site, Refusal(reply.checks)) for site, reply in replies.items() if reply.checks is not None]
         lost = [SiteLost(site, f"refused: {WORDS[code]}", code) for site, code in codes]
-        return Called(replace(transport, declared=declared), (*_notes(replies), *notes), lost[0] if lost else None)
+        return Called(replace(transport, declared=declared), (*notes_on(replies), *notes), lost[0] if lost else None)
 
     def _remember(self, site: str, reply: RollCallReply) -> None:
         """Keep a reply that cannot stop the run; any other site is asked again: it may have mended its table."""
@@ -102,17 +101,26 @@ class RollCaller:
         transport = self.transport
         return RollCallRequest(transport.run, transport.federation, "", transport.cohort, plan, PROGRAM)
 
-    def _judged(self, request: RollCallRequest, site: str, packet: Packet) -> RollCallReply:
+    def require_alike(self, replies: Mapping[str, RollCallReply]) -> list[str]:
+        """Raise where columns of sites cannot be what was declared; notes on those that were accepted."""
+        unlike = [(site, *code) for site, reply in replies.items() for block in reply.blocks for code in block.unlike]
+        return require_alike(((a, b, Mismatch(code)) for a, b, code in unlike), self.plan)
+
+    def _read(self, request: RollCallRequest, site: str, packet: Packet) -> RollCallReply:
         """The reply of a site in a packet."""
         try:
             reply = unpack_answer(packet, RollCallReply)
         except ProtocolError as problem:
             raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
+        return self.judged(request.run, request.digest, site, reply)
+
+    def judged(self, run: str, digest: str, site: str, reply: RollCallReply) -> RollCallReply:
+        """The reply of a site, if it is one to this roll call that can be."""
         if reply.site != site:
             raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
         if reply.refusal is not None:
             return reply
-        if (reply.run, reply.digest) != (request.run, request.digest):
+        if (reply.run, reply.digest) != (run, digest):
             raise SiteLost(site, "answered the roll call of another run")
         labels = [one.label for one in reply.blocks]
         if len(set(labels)) != len(labels) or not set(labels) <= set(self.transport.blocks[site]):
@@ -148,7 +156,7 @@ def _is_sound(block: DeclaredBlock, columns: Collection[str]) -> bool:
     )
 
 
-def _notes(replies: Mapping[str, RollCallReply]) -> Iterator[str]:
+def notes_on(replies: Mapping[str, RollCallReply]) -> Iterator[str]:
     """What the operator should know of the rows behind a result."""
     for site, reply in replies.items():
         if reply.program != PROGRAM:

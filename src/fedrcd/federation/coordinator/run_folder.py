@@ -88,8 +88,11 @@ class RunPlan:
         if not (self.wait >= 0 and self.retry_policy.deadline > 0 and self.retry_policy.retries >= 0):
             raise ConfigError("wait and retries must be at least 0, the deadline above 0 seconds")
         self.settings.check_arithmetic()
-        if self.settings.masked:
-            raise ConfigError("masks are not offered between machines yet: sums reach the coordinator as they are")
+        if self.settings.masked and self.check:
+            raise ConfigError(
+                "checks ask a second question, for residuals given pooled moments, and masks are offered for one; "
+                "leave out --check, or run in the clear where every site agrees to it"
+            )
         for name in self.settings.changed(AT_SITES):
             raise ConfigError(f"{name} is no setting of a run over machines: every site reads its own table")
 

@@ -7,11 +7,15 @@ totals, or a combination of many, no two of which differ by one site.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import json
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
+from fedrcd.errors import ProtocolError
+from fedrcd.federation.ledger.digests import canonical
+from fedrcd.federation.masking.derivation import digest
 from fedrcd.typing import Matrix
 
 COLLUDING = 1
@@ -43,6 +47,46 @@ def told(totals: Iterable[Iterable[tuple[str, Hashable]]], colluding: int = COLL
         )
     ]
     return tuple(found)
+
+
+Total = frozenset[tuple[str, str]]
+"""Who is in a total: marks of sites and of their blocks, in place of names."""
+
+
+def mark_of(*parts: str) -> str:
+    """What stands for a registered key, or for a block of its owner, in what sites tell each other of totals."""
+    return digest(b"part of a total", *(one.encode() for one in parts)).hex()[:16]
+
+
+def by_marks(total: Iterable[tuple[str, str]], roster: Mapping[str, str]) -> Total:
+    """A total over sites and blocks by name, with marks: names may change, keys do not."""
+    return frozenset((mark_of(roster[site]), mark_of(roster[site], block)) for site, block in total)
+
+
+def total_text(total: Total) -> str:
+    """A total as a site tells it."""
+    return canonical(sorted(map(list, total)))
+
+
+def total_of(text: str) -> Total:
+    """The total in a text; `ProtocolError` unless it is one."""
+    wrong = ProtocolError("a site tells of totals that are none")
+    try:
+        pairs = json.loads(text)
+        total = frozenset((site, block) for site, block in pairs)
+    except (ValueError, TypeError, RecursionError):
+        raise wrong from None
+    if not total or any(type(part) is not str for pair in total for part in pair) or total_text(total) != text:
+        raise wrong
+    return total
+
+
+def newly_told(before: Collection[Total], now: Collection[Total], colluding: int = COLLUDING) -> tuple[str, ...]:
+    """The marks of sites that further totals tell, together with those before, and that those before did not."""
+    if set(now) <= set(before):
+        return ()
+    known = set(told(before, colluding))
+    return tuple(site for site in told([*before, *now], colluding) if site not in known)
 
 
 def _groups(sites: Sequence[str], site: str, colluding: int) -> Iterable[tuple[str, ...]]:

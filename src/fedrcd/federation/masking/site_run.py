@@ -22,6 +22,7 @@ from fedrcd.federation.masking.statements import (
     OWN_SUMS,
     MaskedAnswer,
     RollCall,
+    RunEnd,
     RunTerms,
     Signed,
     Signer,
@@ -99,6 +100,10 @@ class Own(NamedTuple):
     edition: str
     rows: int
     """A bound on its rows."""
+    agrees: tuple[str, ...] = ()
+    """What its people accept."""
+    totals: tuple[str, ...] = ()
+    """Those that its sums went into before."""
 
 
 class MaskedQuestion(NamedTuple):
@@ -152,6 +157,8 @@ def call(
         rows=own.rows,
         judges=OWN_SUMS,
         expires=request.expires,
+        agrees=own.agrees,
+        totals=own.totals,
     )
     signed = Signed.by(own.signer, said)
     fresh = SiteRun(
@@ -280,3 +287,41 @@ def answer(
     signed = Signed.by(signer, statement)
     done = replace(state, stage=Stage.ANSWERED, secret="", question=question.digest, answer=signed, vector=data)
     return done, signed, data
+
+
+def answers_digest(statements: Sequence[MaskedAnswer]) -> str:
+    """The digest of what all sites signed under their answers, in the order of the cohort."""
+    return digest(b"answers", *(one.content for one in statements)).hex()
+
+
+def end(
+    state: SiteRun, answers: Sequence[Signed], roster: SiteKeys, result: str, signer: Signer
+) -> tuple[SiteRun, Signed]:
+    """The tombstone, and the signed end of the run, once all sites have signed answers to the same.
+
+    Who ends a run otherwise is not believed: without all answers nothing was found.
+    """
+    if state.stage is not Stage.ANSWERED:
+        raise RunRefused("the run was not answered here, or is over")
+    assert state.answer is not None
+    assert state.roll_call is not None
+    cohort, mine = RollCall.read(state.roll_call.text).cohort, MaskedAnswer.read(state.answer.text)
+    try:
+        said = _answered_alike(answers, cohort, roster, mine)
+    except ProtocolError as problem:
+        raise RunAborted(str(problem), state.ended("answers that do not agree")) from None
+    over = RunEnd(transcript=mine.transcript, site=mine.site, answers=answers_digest(said), result=result)
+    return state.ended("finished"), Signed.by(signer, over)
+
+
+def _answered_alike(
+    answers: Sequence[Signed], cohort: Sequence[str], roster: SiteKeys, mine: MaskedAnswer
+) -> list[MaskedAnswer]:
+    """What all sites of a cohort signed under their answers, which must be answers to what this one answered."""
+    if len(answers) != len(cohort):
+        raise ProtocolError("the answers are not those of all sites")
+    said = [one.read(MaskedAnswer, roster[site]) for one, site in zip(answers, cohort, strict=True)]
+    wanted = [replace(mine, site=site, vector=one.vector) for one, site in zip(said, cohort, strict=True)]
+    if mine not in said or said != wanted:
+        raise ProtocolError("the sites did not answer the same question of the same run")
+    return said

@@ -28,6 +28,13 @@ OWN_SUMS = "own-sums/1"
 """A site judges its own sums before it masks them: nobody else can."""
 
 
+DIFFERENCES = "differences"
+"""That others may be told this site's sums by differences of totals: where it is missing once, for instance."""
+
+AGREEABLE = frozenset({DIFFERENCES})
+"""What people at a site may accept."""
+
+
 class Signer(Protocol):
     """Signs with the registered key of a site."""
 
@@ -102,6 +109,7 @@ class RollCall(Declaration):
     """That a site takes part in a run: on what terms, with which run key, about which edition.
 
     `edition` is the random label of its edition, `rows` a bound on its rows, `judges` what it checks of its own sums.
+    `agrees` says what its people accept, of `AGREEABLE`; `totals` are those that its sums went into before.
     """
 
     federation: str
@@ -114,6 +122,8 @@ class RollCall(Declaration):
     rows: int
     judges: str
     expires: int
+    agrees: tuple[str, ...] = ()
+    totals: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "roll call"
 
@@ -121,6 +131,7 @@ class RollCall(Declaration):
         _require_hex(self.run, RUN_BYTES)
         _require_hex(self.key, KEY_BYTES)
         _require(0 <= self.rows <= MOST_ROWS and self.site in self.cohort)
+        _require(set(self.agrees) <= AGREEABLE and list(self.totals) == sorted(set(self.totals)))
 
     @property
     def terms(self) -> tuple[Any, ...]:
@@ -153,6 +164,18 @@ class MaskedAnswer(Declaration):
 
     def __post_init__(self) -> None:
         _require(self.round >= 1 and self.length >= 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd(Declaration):
+    """That a run is over at a site: `answers` is the digest of what all sites signed, `result` that of the result."""
+
+    transcript: str
+    site: str
+    answers: str
+    result: str
+
+    kind: ClassVar[str] = "end of a run"
 
 
 S = TypeVar("S", bound=Declaration)

@@ -36,6 +36,12 @@ class Refusal(StrEnum):
     TRUST = "trust"
     EDITION = "edition"
     WITHDRAWN = "withdrawn"
+    MASKS = "masks"
+    CLEAR = "clear"
+    COHORT = "cohort"
+    KEY = "key"
+    RUN = "run"
+    EXPIRED = "expired"
     LEDGER = "ledger"
     APPROVAL = "approval"
     WAITING = "waiting"
@@ -75,6 +81,15 @@ WORDS = {
     Refusal.EDITION: "rows of it are gone or changed, too few to hide each other: it answers again when enough have "
     "changed, or from the date that `fedrcd site editions` there tells",
     Refusal.WITHDRAWN: "it has taken this block of rows out; see `fedrcd contribute --rejoin`",
+    Refusal.MASKS: "masks cannot be had for this run, or would not hide every site: its own log says why",
+    Refusal.CLEAR: "it answers under masks only; add --masked, or have it started with --clear",
+    Refusal.COHORT: "with what left before, a total over these sites would tell the sums of one of them, which has "
+    "not agreed to it; run over the same sites as before, or have that one started with --agree-to-differences",
+    Refusal.KEY: "it has no key to sign with, or not the registered one; start it with --key",
+    Refusal.RUN: "it takes no further part in this run: a message did not belong to it, or it is over, as its own log "
+    "says; give the same command again to start anew",
+    Refusal.EXPIRED: "the run has expired, or would last longer than a week; are both clocks right? Give "
+    "the same command again to start anew",
     Refusal.LEDGER: "the ledger is not the one it has seen before, or others were shown another: it was rolled back, "
     "rewritten or forked; or the store of the site is an older copy, see `fedrcd site log` there",
     Refusal.APPROVAL: "a person there refused to release the answer",

@@ -88,7 +88,11 @@ def federation_digest(federation: Federation) -> str:
     """Digest of everything that a federation file says."""
     frame = [(name, one.centre.hex(), one.scale.hex(), one.unit) for name, one in sorted(federation.frame.items())]
     said = (federation.variables, federation.sites, federation.blocks, frame, federation.id_column)
-    more = (federation.unit, federation.trial) if (federation.unit, federation.trial) != ("row", False) else ()
+    more: tuple[object, ...] = ()
+    if (federation.unit, federation.trial) != ("row", False):
+        more = (federation.unit, federation.trial)
+    if federation.colluding != 1:
+        more = (*more, "colluding", federation.colluding)
     return hashlib.sha256(repr((*said, federation.block_column, *more)).encode()).hexdigest()
 
 

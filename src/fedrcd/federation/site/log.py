@@ -40,7 +40,7 @@ class LogEntry:
     the question leaves a choice; `groups` is the number of groups that rows were split into, if they were, and `split`
     tells one way to split from another. `trim` is empty, or tells how rows far out were left out. `family` names
     the kind of sums that a ledger stores, and their grid; `implied` says that they follow from others that left before.
-    `answer` is the digest of what left.
+    `answer` is the digest of what left, or of the sums that left under masks if it is `masked`.
     """
 
     time: str
@@ -65,6 +65,7 @@ class LogEntry:
     family: str = ""
     implied: bool | None = None
     answer: str = ""
+    masked: bool | None = None
     detail: str = ""
 
 

@@ -67,6 +67,8 @@ class Occasion(NamedTuple):
     federation: str = ""
     rejoins: bool = False
     """Whether a block that was taken out comes back with it."""
+    masked: bool = False
+    """Whether the sums go under masks before they leave."""
 
 
 class Released(NamedTuple):
@@ -228,7 +230,7 @@ class Door:
         self, questions: Sequence[Question[Any]], tables: Sequence[Table], occasion: Occasion
     ) -> list[Released] | None:
         """The bytes that left before, if the run was given this answer already."""
-        if len(questions) != 1 or self.dry_run is not None or occasion.federation == LEDGER:
+        if len(questions) != 1 or self.dry_run is not None or occasion.federation == LEDGER or occasion.masked:
             return None
         for entry in self.store.entries():
             if entry.federation != LEDGER and (entry.run, entry.digest, entry.outcome) == (
@@ -319,7 +321,8 @@ class Door:
         _require_finite(sums)
         answer = digest_of(sums)
         check_budget(context, sums.entries, answer)
-        return sums, self._entry(question, occasion, ANSWERED, **_kept(context, sums, answer))
+        masked = occasion.masked or None
+        return sums, self._entry(question, occasion, ANSWERED, masked=masked, **_kept(context, sums, answer))
 
     def _write(
         self,
@@ -340,7 +343,7 @@ class Door:
             if choice.forced or any(one.edition is None for one in choice.blocks):
                 allowed = self.store.permits(NOW)
                 self.store.use_permits(one.tag for one in choice.blocks if allowed)
-            if len(released) == 1 and occasion.federation != LEDGER:
+            if len(released) == 1 and occasion.federation != LEDGER and not occasion.masked:
                 for (block, sums), label in zip(released[0].blocks, choice.labels, strict=True):
                     body = b"" if sums is None else to_bytes(sums)
                     self.store.editions.keep_answer(label, f"{occasion.digest} {block}", body)
@@ -374,7 +377,8 @@ class Door:
                     time=self.store.now(),
                     run=occasion.run,
                     round=occasion.round,
-                    question="; ".join(question.describe() for question in questions),
+                    question=("under masks: " if occasion.masked else "")
+                    + "; ".join(question.describe() for question in questions),
                     numbers=numbers,
                     numbers_per_row=numbers / max(rows, 1),
                     version=version,

@@ -18,12 +18,16 @@ from fedrcd.federation.ledger.refresh_messages import (
     LedgerNews,
     NewsReply,
 )
+from fedrcd.federation.masking.statements import DIFFERENCES
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import Reply, Request, pack_reply, read_agreement, unpack_request
 from fedrcd.federation.messages.roll_call import RollCallReply, RollCallRequest
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.site.log import LogEntry
+from fedrcd.federation.site.masked import REPLIES as MASKED_REPLIES
+from fedrcd.federation.site.masked import MaskedMessage, MaskedSite
+from fedrcd.federation.site.masked import respond as respond_masked
 from fedrcd.federation.site.refreshing import Refreshing
 from fedrcd.federation.site.release import LEDGER, Door, Occasion, code_of
 from fedrcd.federation.site.roll_call import RollCallAnswer
@@ -33,6 +37,9 @@ from fedrcd.federation.site.store import SHORT, Store
 from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
+
+MESSAGES = (RollCallRequest, ContributionRequest, LedgerNews, *MASKED_REPLIES)
+"""What may arrive that is no question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,9 @@ class SiteService:
         """The reply to a request, whatever it is: sums, or a fixed code; the text of no exception leaves."""
         try:
             if is_message(packet):
-                message: Any = unpack_message(packet, (RollCallRequest, ContributionRequest, LedgerNews))
+                message: Any = unpack_message(packet, MESSAGES)
+                if type(message) in MASKED_REPLIES:
+                    return pack_message(self._masked(message))
                 called = isinstance(message, RollCallRequest)
                 return pack_message(self._roll_call(message) if called else self._refresh(message))
             request = unpack_request(packet)
@@ -68,6 +77,7 @@ class SiteService:
         try:
             agreement = read_agreement(self.settings.federation)
             self._require_for_us(request, agreement.federation, agreement.digest)
+            self._require_clear()
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 tables = read_tables(agreement.federation, self.settings)
@@ -77,12 +87,35 @@ class SiteService:
             code = code_of(problem).value
             return RollCallReply(self.settings.name, request.run, request.digest, refusal=code)
 
+    def _masked(self, message: MaskedMessage) -> Any:
+        """The reply to a message of a masked run."""
+        try:
+            agreement = read_agreement(self.settings.federation)
+            self._require_named(message.site)
+            with self.store() as store:
+                door = open_door(self.settings, agreement.federation, store)
+                site = MaskedSite(
+                    door=door,
+                    agreement=agreement,
+                    key=SiteKey.read(self.settings.key) if self.settings.key else None,
+                    tables=lambda: read_tables(agreement.federation, self.settings),
+                    agrees=(DIFFERENCES,) if self.settings.agree_to_differences else (),
+                )
+                return respond_masked(site, message)
+        except Exception as problem:  # whatever it is, its text may hold data: a code leaves
+            code = code_of(problem)
+            if code is not Refusal.WAITING:
+                self._note_refused("a message of a masked run", problem)
+            return MASKED_REPLIES[type(message)](self.settings.name, refusal=code.value)
+
     def _refresh(self, message: ContributionRequest | LedgerNews) -> ContributionReply | NewsReply:
         """The reply to a message of a refresh."""
         asks = isinstance(message, ContributionRequest)
         try:
             agreement = read_agreement(self.settings.federation)
             self._require_ours(message.federation, message.site, agreement.digest)
+            if asks:
+                self._require_clear()
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 key = SiteKey.read(self.settings.key) if self.settings.key else None
@@ -127,6 +160,7 @@ class SiteService:
             occasion = Occasion(request.run, request.round, request.digest, None, request.federation)
             try:
                 self._require_for_us(request, federation, agreement.digest)
+                self._require_clear()
                 tables = read_tables(federation, self.settings)
                 occasion = occasion._replace(layout=agreement.layout(request.cohort))
             except Exception as problem:
@@ -135,10 +169,19 @@ class SiteService:
             [released] = door.release([request.question], tables, occasion)
         return Reply(request.run, request.digest, self.settings.name, released.version, released.blocks)
 
+    def _require_clear(self) -> None:
+        """Refuse to answer in the clear where nothing but masked answers may leave."""
+        if self.settings.masked_only:
+            raise Refused(Refusal.CLEAR)
+
     def _require_ours(self, federation: str, site: str, digest: str) -> None:
         """Refuse what is of another federation, or for another site."""
         if federation != digest:
             raise Refused(Refusal.FEDERATION)
+        self._require_named(site)
+
+    def _require_named(self, site: str) -> None:
+        """Refuse what is for another site."""
         if site != self.settings.name:
             raise Refused(Refusal.NAME)
 

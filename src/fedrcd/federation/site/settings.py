@@ -42,6 +42,10 @@ class SiteSettings:
         Leave out rows with a value more than this many scales of the declared frame from its centre.
     key : str
         Path of the site's private key, with which it signs what it contributes; empty in a trial.
+    masked_only : bool
+        Whether nothing is answered otherwise than under masks.
+    agree_to_differences : bool
+        Whether the people here accept that totals over other cohorts may tell the sums of this site.
     """
 
     name: str
@@ -55,6 +59,8 @@ class SiteSettings:
     group_secret: str = ""
     trim: float | None = None
     key: str = ""
+    masked_only: bool = False
+    agree_to_differences: bool = False
 
     def __post_init__(self) -> None:
         if self.trim is not None and not 0 < self.trim < math.inf:

@@ -16,13 +16,14 @@ from pathlib import Path
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
-from fedrcd.federation.site import known_ledgers, sent_contributions, struck_rows
+from fedrcd.federation.site import known_ledgers, masked_runs, sent_contributions, struck_rows
 from fedrcd.federation.site.editions import kept_values, tables
 from fedrcd.federation.site.editions.kept_values import KeptValues
 from fedrcd.federation.site.editions.row_marks import Marker
 from fedrcd.federation.site.editions.tables import EditionTables
 from fedrcd.federation.site.known_ledgers import KnownLedgers
 from fedrcd.federation.site.log import START, LogEntry, chained, digest_of_line, parsed
+from fedrcd.federation.site.masked_runs import MaskedRuns
 from fedrcd.federation.site.sent_contributions import SentContributions
 from fedrcd.federation.site.struck_rows import StruckRows
 from fedrcd.federation.site.witness import Witness
@@ -59,6 +60,7 @@ SCHEMA = (
     *known_ledgers.SCHEMA,
     *struck_rows.SCHEMA,
     *sent_contributions.SCHEMA,
+    *masked_runs.SCHEMA,
 )
 
 
@@ -117,7 +119,7 @@ class Store(Closing):
         self.secret, self.marker = settings["secret"], Marker(settings["key"])
         self.editions, self.struck = EditionTables(self._database), StruckRows(self._database)
         self.sent, self.kept = SentContributions(self._database), KeptValues(self._database)
-        self.ledgers = KnownLedgers(self._database)
+        self.ledgers, self.masked = KnownLedgers(self._database), MaskedRuns(self._database)
         self.site, self._identity, self._witness = settings["site"].decode(), settings["identity"].hex(), witness
         if settings["site"].decode() != site:
             self.close()

@@ -1,0 +1,104 @@
+"""Messages of masked runs: statements of sites as text with their signatures, and numbers under masks.
+
+What the statements say and how they are signed is in `masking.statements`; here they are only carried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from fedrcd.federation.messages.roll_call import DeclaredBlock
+from fedrcd.protocol.wire import KINDS
+
+SignedText = tuple[str, str]
+"""A statement as text, and the signature under it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedCallRequest:
+    """Asks a site to take part in a masked run; `terms` are those that all sites are to sign."""
+
+    site: str
+    terms: str
+    program: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedCallReply:
+    """What a site says before a masked run: as in any roll call, and its signed statement."""
+
+    site: str
+    run: str = ""
+    digest: str = ""
+    program: str = ""
+    blocks: tuple[DeclaredBlock, ...] = ()
+    statement: str = ""
+    signature: str = ""
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedAsk:
+    """Asks for the masked answer; `roll_calls` are those of all sites, `question` the digest of what is asked.
+
+    The question itself does not travel: it follows from the plan, and every site works it out.
+    """
+
+    site: str
+    run: str
+    question: str
+    roll_calls: tuple[SignedText, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedReply:
+    """The masked answer of a site: what it signed, and the numbers, as words of 64 bits."""
+
+    site: str
+    run: str = ""
+    statement: str = ""
+    signature: str = ""
+    vector: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    refusal: str | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The numbers as bytes, the lowest first."""
+        return np.ascontiguousarray(self.vector).astype("<i8").tobytes()
+
+    @staticmethod
+    def words(data: bytes) -> npt.NDArray[np.int64]:
+        """Bytes as the words that travel."""
+        return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedEnd:
+    """Tells a site that the run is over, with what all sites signed under their answers and the result's digest."""
+
+    site: str
+    run: str
+    answers: tuple[SignedText, ...]
+    result: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedEndReply:
+    """A site's signature under the end of a run; its keys and its answer are erased."""
+
+    site: str
+    run: str = ""
+    statement: str = ""
+    signature: str = ""
+    refusal: str | None = None
+
+
+KINDS["masked-call-request/1"] = MaskedCallRequest
+KINDS["masked-call-reply/1"] = MaskedCallReply
+KINDS["masked-ask/1"] = MaskedAsk
+KINDS["masked-reply/1"] = MaskedReply
+KINDS["masked-end/1"] = MaskedEnd
+KINDS["masked-end-reply/1"] = MaskedEndReply

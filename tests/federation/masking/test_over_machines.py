@@ -1,0 +1,57 @@
+"""Masked runs over machines: the bits of the clear, and nothing answered that does not belong to the run."""
+
+import pytest
+
+from fedrcd.federation.masking.site_run import Stage
+from fedrcd.methods.registry import METHODS, build
+from fedrcd.protocol.driver import run
+from tests.federation.masking.machines import Relay, apart, conducted, keyed
+from tests.federation.sites import NAMES
+
+ONCE = [name for name, card in METHODS.items() if card.rounds.once and not card.one_table]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return keyed(tmp_path_factory.mktemp("federation"), p=3, rows=(400, 410, 420))
+
+
+@pytest.fixture
+def disk(tables, tmp_path):
+    """The federation with stores and results of this test's own."""
+    return apart(tables, tmp_path)
+
+
+def same(one, other):
+    bits = ((a.order.tolist(), a.B.tobytes(), a.marginals.cov.tobytes()) for a in (one, other))
+    return len(set(map(repr, bits))) == 1
+
+
+def reference(disk, method, arithmetic="exact"):
+    transport = disk.in_process(arithmetic=arithmetic)
+    return run(build(method).rounds(transport.setting), transport)
+
+
+def states(disk, number):
+    """What every site has of a run."""
+    found = {}
+    for site in disk.federation.sites:
+        with disk.service(site.name).store() as store:
+            found[site.name] = store.masked.find(number)
+    return found
+
+
+@pytest.mark.parametrize("method", ONCE)
+def test_every_method_that_asks_once_has_the_bits_of_the_clear(disk, method):
+    found = conducted(disk, Relay(disk), method)
+    assert same(found.estimate, reference(disk, method))
+    assert found.rounds == 1
+
+
+def test_afterwards_no_site_has_keys_or_answers(disk):
+    relay = Relay(disk)
+    conducted(disk, relay)
+    [number] = {asked.run for _, asked, _ in relay.sent if hasattr(asked, "question")}
+    for _, state in states(disk, number).values():
+        assert (state.stage, state.secret, state.vector, state.reason) == (Stage.ENDED, "", b"", "finished")
+    assert list(states(disk, number)) == list(NAMES)
