@@ -12,9 +12,9 @@ common unit of all variables. `bic` chooses :math:`\lambda` per variable on stan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,6 +27,14 @@ SELECTIONS: tuple[str, ...] = get_args(Selection)
 
 NEGLIGIBLE = 1e-12
 """A predictor that accounts for less than this share of a variance is no parent, whatever the penalty."""
+
+ROUNDING = 1e-9
+"""By which a penalty may be exceeded in shares of itself."""
+
+STEPS = 20
+"""How often a candidate may enter on average; more would be rounding that never settles."""
+
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +64,88 @@ class Weights:
         unit = sd if self.correlation or self.selection == "bic" else np.ones(len(cov))
         S = cov / np.outer(unit, unit)
         lam = self.penalty * float(np.mean(sd / unit))
+        on_all_before = _regressions(S, order)
 
         def pick(target: int, required: IntVector, free: IntVector) -> BoolMatrix:
-            return self._select(*partial_out(S, target, required, free), lam, rows)
+            everything = len(free) == len(on_all_before[target])
+            candidates = Candidates.of(S, target, required, free, on_all_before[target] if everything else None)
+            return self._select(candidates, lam, rows)
 
         edges = (constraints or Constraints.none(len(cov))).grow(order, pick)
         scaled: Matrix = refit(S, edges) * unit[:, None] / unit[None, :]
         return scaled
 
-    def _select(self, gram: Matrix, s: Vector, variance: float, lam: float, rows: int) -> BoolMatrix:
+    def _select(self, candidates: Candidates, lam: float, rows: int) -> BoolMatrix:
         """Which predecessors are parents, a mask of shape (|P|,)."""
-        if len(s) == 0 or self.selection == "none" or (self.selection == "adaptive-lasso" and lam == 0):
-            return np.ones(len(s), dtype=bool)
-        b = np.linalg.solve(gram, s)
-        # In shares of the target's variance the problem has no units, and neither have the solver's tolerances.
-        share_gram, share = gram * np.outer(b, b) / variance, s * b / variance
-        kept = np.diagonal(share_gram) > NEGLIGIBLE
+        kept = np.ones(len(candidates.b), dtype=bool)
+        if len(kept) == 0 or self.selection == "none" or (self.selection == "adaptive-lasso" and lam == 0):
+            return kept
+        kept = candidates.diagonal > NEGLIGIBLE
         if kept.any():
-            share_gram, share = share_gram[np.ix_(kept, kept)], share[kept]
+            some = candidates.keep(kept)
             if self.selection == "bic":
-                noise = (1 - s @ b / variance) * rows / (rows - len(s) - 1)
-                kept[kept] = _choose_by_bic(share_gram, share, float(noise), rows)
+                noise = (1 - candidates.share.sum()) * rows / (rows - len(candidates.b) - 1)
+                kept[kept] = _choose_by_bic(some.shares(np.arange(len(some.b))), some.share, float(noise), rows)
             else:
-                kept[kept] = _lasso_path(share_gram, share, stop=lam / variance)[:, -1] != 0
+                kept[kept] = _lasso(some, stop=lam / some.variance)
         return kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Possible parents of a target: their covariances, and the coefficients b of least squares on all of them.
+
+    In shares of the target's variance the problem has no units, and neither have the solver's tolerances. The matrix
+    of shares is not made as a whole: few candidates come near to being parents.
+    """
+
+    S: Matrix
+    places: IntVector
+    """Where the candidates stand in S."""
+    b: Vector
+    share: Vector
+    variance: float
+
+    @classmethod
+    def of(cls, S: Matrix, target: int, given: IntVector, others: IntVector, b: Vector | None) -> Candidates:
+        """The others once `given` are regressed out; b where it is known already."""
+        if len(given):
+            gram, s, variance = partial_out(S, target, given, others)
+            places = np.arange(len(others))
+        else:
+            gram, places, s, variance = S, others, S[others, target], float(S[target, target])
+        if b is None:
+            solved: Any = np.linalg.solve(gram[np.ix_(places, places)], s)
+            b = np.asarray(solved)
+        return cls(gram, places, b, s * b / variance, variance)
+
+    @property
+    def diagonal(self) -> Vector:
+        """The shares of single candidates."""
+        return self.S[self.places, self.places] * self.b**2 / self.variance
+
+    def keep(self, kept: BoolMatrix) -> Candidates:
+        """Some of them, with their coefficients among all."""
+        return replace(self, places=self.places[kept], b=self.b[kept], share=self.share[kept])
+
+    def shares(self, some: IntVector) -> Matrix:
+        """The matrix of shares of some of them."""
+        places, b = self.places[some], self.b[some]
+        return self.S[np.ix_(places, places)] * np.outer(b, b) / self.variance
+
+    def explained(self, some: IntVector, weight: Vector) -> Vector:
+        """The matrix of shares of all with some, times weights of these."""
+        pull = self.S[self.places[some]].T @ (self.b[some] * weight)
+        return pull[self.places] * self.b / self.variance
+
+
+def _regressions(S: Matrix, order: IntVector) -> dict[int, Vector]:
+    """Coefficients of every variable on all that precede it, in their order: one factor gives all of them."""
+    from scipy.linalg import solve_triangular
+
+    factor = np.linalg.cholesky(S[np.ix_(order, order)])
+    W = solve_triangular(factor, np.eye(len(order)), lower=True, check_finite=False)
+    return {int(variable): -W[k, :k] / W[k, k] for k, variable in enumerate(order)}
 
 
 def refit(cov: Matrix, edges: BoolMatrix) -> Matrix:
@@ -100,6 +166,46 @@ def partial_out(S: Matrix, target: int, given: IntVector, others: IntVector) -> 
     weight = np.linalg.solve(S[np.ix_(given, given)], np.column_stack([cross, S[given, target]]))
     gram, s = gram - cross.T @ weight[:, :-1], s - cross.T @ weight[:, -1]
     return gram, s, variance - float(S[given, target] @ weight[:, -1])
+
+
+def _lasso(candidates: Candidates, stop: float) -> BoolMatrix:
+    """Which candidates the lasso keeps at a penalty, by the active-set method.
+
+    The candidate that the solution so far holds out least enters with the sign of its pull; those that would change
+    their sign leave on the way to the next solution. It ends when all others are held out, at the one solution there
+    is, and takes a small system for every candidate that comes or goes.
+    """
+    size = len(candidates.b)
+    weight, sign, pull = np.zeros(size), np.zeros(size), candidates.share
+    for _ in range(STEPS * size + STEPS):
+        held_out = np.where(sign == 0, np.abs(pull), 0.0)
+        enters = int(np.argmax(held_out))
+        if held_out[enters] <= stop * (1 + ROUNDING):
+            break
+        sign[enters] = np.sign(pull[enters])
+        active = _settle(candidates, weight, sign, stop)
+        pull = candidates.share - candidates.explained(active, weight[active])
+    kept: BoolMatrix = sign != 0
+    return kept
+
+
+def _settle(candidates: Candidates, weight: Vector, sign: Vector, stop: float) -> IntVector:
+    """Move the weights of those that have a sign to where they are best with that sign, and name them.
+
+    Who reaches zero on the way loses the sign.
+    """
+    while True:
+        active = np.flatnonzero(sign)
+        s, w = sign[active], weight[active]
+        best = np.linalg.solve(candidates.shares(active), candidates.share[active] - stop * s)
+        wrong = best * s <= 0
+        if not wrong.any():
+            weight[active] = best
+            return active
+        steps = np.where(wrong, np.abs(w) / np.maximum(np.abs(w) + np.abs(best), TINY), np.inf)
+        first = int(np.argmin(steps))
+        weight[active] = w + steps[first] * (best - w)
+        weight[active[first]] = sign[active[first]] = 0.0
 
 
 def _lasso_path(gram: Matrix, s: Vector, stop: float) -> Matrix:
