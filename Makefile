@@ -35,12 +35,13 @@ PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-# environment(directory, interpreter, lock file): pinned and hashed packages, then this package without its dependencies
+# environment(directory, interpreter, lock file): pinned and hashed packages, then this package without its dependencies.
+# The lock names every package, so nothing is resolved: pip before 23.3 forgets pins of packages that others want with extras.
 define environment
 	@echo "setting up $(1) with $$($(2) --version) from $(3) ..."
 	@$(2) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fedrcd needs Python 3.11 or later; set PYTHON=..."; exit 1; }
 	@$(2) -m venv $(1)
-	@$(1)/bin/python $(PIP_INSTALL) --require-hashes --requirement $(3)
+	@$(1)/bin/python $(PIP_INSTALL) --no-deps --require-hashes --requirement $(3)
 	@$(1)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 endef
