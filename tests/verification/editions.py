@@ -9,6 +9,7 @@ from pathlib import Path
 
 from experiments.harness.parallel import as_done
 
+from tests.federation.edition_crashes import crashes, problems_after
 from tests.federation.edition_histories import Ending, live
 from tests.verification.claims import Claim, claims, counted
 from tests.verification.ledgers import fast_folder
@@ -36,3 +37,20 @@ def _live(seed: int) -> Ending:
     with tempfile.TemporaryDirectory(dir=fast_folder()) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of tables with gaps
         return live(Path(folder), seed)
+
+
+@claims(seed=64)
+def crashes_lose_no_edition(seed: int) -> Iterator[Claim]:
+    """Kill -9, torn writes and a full disk at every write point of the store of a site that makes editions."""
+    with tempfile.TemporaryDirectory(dir=fast_folder()) as name:
+        whole, *reports = crashes(Path(name), ("kill", "tear", "full"), lambda writes: range(1, writes + 1))
+        for mode, words in (("kill", "killed before"), ("tear", "killed in the middle of"), ("full", "disk full from")):
+            tried = [report for report in reports if report["mode"] == mode]
+            problems = [problem for report in counted(tried, mode) for problem in problems_after(report, whole)]
+            yield Claim(
+                f"{words} any write of a site's store: no edition is answered that is not recorded, none is recorded "
+                "twice, and the same commands lead to the same editions",
+                len(tried),
+                f"{len(problems)} problems" + "".join(f"; {problem}" for problem in problems),
+                not problems and len(tried) == whole["writes"],
+            )
