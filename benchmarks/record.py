@@ -8,19 +8,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.measure import BenchmarkRow
+from benchmarks.measure import Row
 from fedrcd.protocol.site import available_threads
 
 PACKAGES = ("fedrcd", "numpy", "scipy", "scikit-learn", "flwr", "lingam")
 
 
-class BenchmarkRecord(NamedTuple):
+class Record(NamedTuple):
     """All rows of one benchmark, what it is about, and where it ran."""
 
     name: str
     about: str
     environment: str
-    rows: list[BenchmarkRow]
+    rows: list[Row]
 
 
 def environment() -> str:
@@ -36,17 +36,16 @@ def environment() -> str:
     return f"{listed}; {processors} processor{'s' * (processors != 1)}"
 
 
-def keep(path: Path, record: BenchmarkRecord) -> None:
+def keep(path: Path, record: Record) -> None:
     """Add a record to a file, one line each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")
 
 
-def read(path: Path) -> list[BenchmarkRecord]:
+def read(path: Path) -> list[Record]:
     """The records of a file, in the order in which they were measured."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [
-        BenchmarkRecord(name, about, where, [BenchmarkRow(*row) for row in rows])
-        for name, about, where, rows in map(json.loads, lines)
+        Record(name, about, where, [Row(*row) for row in rows]) for name, about, where, rows in map(json.loads, lines)
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
-from fedrcd.errors import ProtocolError, StatisticError
+from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.conduct import Conductor, ask_frame
 from fedrcd.federation.coordinator.gather import Fault, RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
@@ -193,7 +193,7 @@ def test_sums_that_no_rows_have_are_never_added(disk):
         sums.low.sums[4, 0][0, 0] ^= 1
         return reply
 
-    with pytest.raises(StatisticError, match="the sums of hospital-b cannot be used"):
+    with pytest.raises(SiteLost, match="the sums of hospital-b cannot be used"):
         pooled(disk, {B: [flip]})
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -81,7 +82,14 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 """Types of numbers that may travel, kept to the last bit; whole numbers that fit travel as one byte."""
 
-LONGEST_HEADER = 2**26
+LONGEST_HEADER = 2**24
+"""Characters of a header: whoever reads it needs some twenty times as much memory."""
+
+MOST_AXES = 4
+"""Axes of an array that may travel."""
+
+DEEPEST = 32
+"""How deep what arrives may be nested; nothing that is sent comes near."""
 
 T = TypeVar("T")
 Array = npt.NDArray[Any]
@@ -107,6 +115,16 @@ def unpack(packet: Packet, wanted: type[T] | tuple[type[T], ...]) -> T:
     if not isinstance(value, wanted):
         raise ProtocolError(f"an unexpected kind of message arrived: {_tag(type(value)) or 'a bare value'}")
     return value
+
+
+def read_header(text: str | bytes) -> Any:
+    """The header in a text from elsewhere; `ProtocolError` if it is too long, too deep, or no JSON."""
+    if len(text) > LONGEST_HEADER:
+        raise ProtocolError("the header of the message is too long")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ProtocolError("the header of the message cannot be read") from None
 
 
 def to_bytes(value: Any) -> bytes:
@@ -150,24 +168,38 @@ def from_bytes(data: bytes, wanted: type[T] | tuple[type[T], ...]) -> T:
         raise ProtocolError("this is not a message of fedrcd, or of a version that is not known here")
     start = len(MAGIC) + 4
     length = int.from_bytes(data[len(MAGIC) : start], "little")
-    if length > min(LONGEST_HEADER, len(data)):
+    if length > len(data):
         raise ProtocolError("the message is cut short")
+    described = read_header(data[start : start + length])
     try:
-        header, shapes = json.loads(data[start : start + length])
+        header, shapes = described
         places = [(DTYPES[name], tuple(int(n) for n in shape)) for name, shape in shapes]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         raise ProtocolError("the header of the message cannot be read") from None
     arrays, at = [], start + length
     for dtype, shape in places:
-        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if min(shape, default=0) < 0 or at + size > len(data):
+        size = size_in_bytes(dtype, shape)
+        if at + size > len(data):
             raise ProtocolError("the message is cut short")
-        array = np.frombuffer(data, dtype, size // dtype.itemsize, at).reshape(shape)
-        arrays.append(widened(array))
+        arrays.append(array_in(memoryview(data)[at : at + size], dtype, shape))
         at += size
     if at != len(data):
         raise ProtocolError("the message is longer than its header says")
     return unpack(Packet(header, tuple(arrays)), wanted)
+
+
+def size_in_bytes(dtype: np.dtype[Any], shape: Sequence[int]) -> int:
+    """Bytes of an array of a shape, which may come from anywhere."""
+    if len(shape) > MOST_AXES or not all(0 <= n < 2**63 for n in shape):
+        raise ProtocolError("an array of the message has a shape that no array here has")
+    return math.prod(shape) * dtype.itemsize
+
+
+def array_in(data: bytes | memoryview, dtype: np.dtype[Any], shape: Sequence[int], *, columns: bool = False) -> Array:
+    """The array of a shape in just as many bytes; `columns` says whether they hold one column after the other."""
+    if size_in_bytes(dtype, shape) != len(data):
+        raise ProtocolError("an array of the message is not as long as its shape says")
+    return widened(np.frombuffer(data, dtype).reshape(shape, order="F" if columns else "C"))
 
 
 def narrow(array: Array) -> Array:
@@ -213,29 +245,41 @@ def _taken_apart(value: Any, arrays: list[Array]) -> Any:
     return {"kind": tag, "fields": {f.name: _taken_apart(getattr(value, f.name), arrays) for f in fields(value)}}
 
 
-def _put_together(header: Any, arrays: Sequence[Array]) -> Any:
+def _put_together(header: Any, arrays: Sequence[Array], depth: int = 0) -> Any:
     """The value of a header."""
-    if header is None or isinstance(header, bool | int | str):
+    if header is None or isinstance(header, bool | str):
         return header
-    if isinstance(header, list):
-        return tuple(_put_together(item, arrays) for item in header)
-    if not isinstance(header, dict):
+    if isinstance(header, int):
+        return _whole(header)
+    if depth > DEEPEST or not isinstance(header, list | dict):
         raise ProtocolError("the header of the message cannot be read")
+    if isinstance(header, list):
+        return tuple(_put_together(item, arrays, depth + 1) for item in header)
     try:
         if header.keys() == {"array"}:
             return arrays[header["array"]]
         if header.keys() == {"float"}:
             return float.fromhex(header["float"])
         if header.keys() == {"map"}:
-            return {_put_together(key, arrays): _put_together(item, arrays) for key, item in header["map"]}
-    except (ValueError, TypeError, IndexError):
+            return {
+                _put_together(key, arrays, depth + 1): _put_together(item, arrays, depth + 1)
+                for key, item in header["map"]
+            }
+    except (ValueError, TypeError, IndexError, OverflowError):
         raise ProtocolError("the header of the message cannot be read") from None
     if header.keys() == {"kind", "fields"} and isinstance(header["fields"], dict):
-        return _value_of_kind(header["kind"], header["fields"], arrays)
+        return _value_of_kind(header["kind"], header["fields"], arrays, depth + 1)
     raise ProtocolError("the header of the message cannot be read")
 
 
-def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array]) -> Any:
+def _whole(number: int) -> int:
+    """A whole number of 64 bits: Python would take any."""
+    if not -(2**63) <= number < 2**63:
+        raise ProtocolError("a number in the header of the message is too large")
+    return number
+
+
+def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array], depth: int) -> Any:
     """A dataclass from its fields, each of the type that is declared."""
     kind = KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
@@ -243,7 +287,7 @@ def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array]) -> 
     hints = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
     if parts.keys() != hints.keys():
         raise ProtocolError(f"a message of kind {tag} has wrong fields")
-    values = {name: _put_together(part, arrays) for name, part in parts.items()}
+    values = {name: _put_together(part, arrays, depth) for name, part in parts.items()}
     for name, value in values.items():
         if not _fits(value, hints[name]):
             raise ProtocolError(f"a message of kind {tag} has a wrong {name!r}")
@@ -251,6 +295,8 @@ def _value_of_kind(tag: Any, parts: dict[str, Any], arrays: Sequence[Array]) -> 
         return kind(**values)
     except FedrcdError as problem:
         raise ProtocolError(f"a message of kind {tag} is wrong: {problem}") from None
+    except (ValueError, TypeError, IndexError, KeyError, ArithmeticError):  # arrays of shapes that nobody expects
+        raise ProtocolError(f"a message of kind {tag} makes no sense") from None
 
 
 @cache
@@ -261,12 +307,12 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a declared type; of arrays only that they are some."""
+    """Whether a value is of a declared type; of arrays, whether they hold such numbers."""
     origin, args = get_origin(hint), get_args(hint)
     if origin in {Union, types.UnionType}:
         return any(_fits(value, arg) for arg in args)
     if origin is np.ndarray or origin is npt.NDArray:  # which of the two depends on the version of numpy
-        return isinstance(value, np.ndarray)
+        return isinstance(value, np.ndarray) and value.dtype.kind in _number_kinds(args)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
@@ -278,3 +324,9 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint in {int, float}:
         return type(value) is hint  # True is not a number here
     return isinstance(value, hint)
+
+
+def _number_kinds(args: Sequence[Any]) -> str:
+    """The kinds of numbers that an array of a declared type may hold: whole ones do for others."""
+    [number] = get_args(args[-1]) if get_args(args[-1]) else args[-1:]
+    return "fi" if number is np.float64 else np.dtype(number).kind

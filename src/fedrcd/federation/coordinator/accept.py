@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedrcd.errors import FedrcdError
+from fedrcd.errors import FedrcdError, StatisticError
 from fedrcd.federation.coordinator.gather import SiteLost
 from fedrcd.federation.messages.requests import Reply, unpack_reply
 from fedrcd.protocol.accept import require_usable
@@ -55,7 +55,10 @@ def accept_reply(asked: Asked, site: str, packet: Packet) -> Reply:
         if sums is not None and not asked.question.accepts(sums, (site, label)):
             raise SiteLost(site, "sent sums that are not of the kind or the size that was asked for")
         if sums is not None:
-            require_usable(asked.question, sums, site)
+            try:
+                require_usable(asked.question, sums, site)
+            except StatisticError as problem:
+                raise SiteLost(site, f"sent what cannot be added: {problem}") from None
             most = asked.declared.get((site, label))
             if most is not None and sums.most_rows > most:
                 raise SiteLost(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
-from fedrcd.errors import ProtocolError
+from fedrcd.errors import FileError, ProtocolError
+from fedrcd.federation.messages.printable import printable
 from fedrcd.federation.messages.refusals import TEMPORARY, WORDS, Refusal
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
@@ -24,6 +25,7 @@ class Fault(StrEnum):
     SILENT = "did not answer in time"
     DIED = "stopped before it answered"
     RAISED = "failed before it could answer"
+    ANOTHER = "was answered for by another node"
 
 
 class Courier(Protocol):
@@ -38,7 +40,7 @@ class SiteLost(ProtocolError):
     """A site cannot be had; the message says why, `refusal` by which rule if it is there and will not."""
 
     def __init__(self, site: str, why: str, refusal: Refusal | None = None) -> None:
-        super().__init__(f"site {site!r} {why}")
+        super().__init__(f"site {site!r} {printable(why)}")  # what a site sent may be quoted in it
         self.site, self.refusal = site, refusal
 
 
@@ -114,7 +116,7 @@ class Gather(Generic[A]):
             packets = {site: self.pack(site) for site in missing}
             for site, sent in self.courier.deliver(packets, self.retry_policy.deadline):
                 try:
-                    answer = sent if isinstance(sent, Fault) else self.judge(site, sent)
+                    answer = sent if isinstance(sent, Fault) else self._judged(site, sent)
                     if isinstance(answer, Fault) or answer.refusal is not None:
                         self._give_up_or_retry(site, answer, chances[site])
                     else:
@@ -129,6 +131,15 @@ class Gather(Generic[A]):
             if len(answers) < len(self.cohort):
                 self.surroundings.sleep(self.retry_policy.pause)
         return answers
+
+    def _judged(self, site: str, packet: Packet) -> A:
+        """The answer in a packet; a fault of it that nobody thought of is its site's too, and not the end of a run."""
+        try:
+            return self.judge(site, packet)
+        except (ProtocolError, FileError):  # of the site; of the disk here
+            raise
+        except Exception as problem:
+            raise SiteLost(site, f"sent what cannot be used ({type(problem).__name__})") from problem
 
     def _give_up_or_retry(self, site: str, answer: A | Fault, chances: _Chances) -> None:
         """Raise if another try is no use, or there were enough."""

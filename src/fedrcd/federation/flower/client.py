@@ -50,11 +50,12 @@ def answer(content: RecordDict, context: Context) -> Packet:
         settings = site_settings(context)
     except FedrcdError:
         return pack_reply(Reply("", "", "", refusal=Refusal.FAILED))
+    service = SiteService(settings)
     try:
         packet = from_records(content)
-    except ProtocolError:
-        return pack_reply(Reply("", "", settings.name, refusal=Refusal.MESSAGE))
-    return _within_deadline(SiteService(settings), packet)
+    except ProtocolError as problem:
+        return service.unreadable(problem)
+    return _within_deadline(service, packet)
 
 
 def _within_deadline(service: SiteService, packet: Packet) -> Packet:

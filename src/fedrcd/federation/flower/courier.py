@@ -51,7 +51,7 @@ class GridCourier:
         if reply.has_error():
             return Fault.RAISED if reply.error.code in {APP_RAISED, LOAD_FAILED} else Fault.DIED
         if reply.metadata.src_node_id != self.nodes[site]:
-            raise ProtocolError(f"another node answered for site {site!r}")
+            return Fault.ANOTHER
         try:
             return from_records(reply.content)
         except ProtocolError:

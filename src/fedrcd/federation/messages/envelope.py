@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fedrcd.errors import ProtocolError
+from fedrcd.federation.messages.printable import is_name
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import VERSION, unpack_reply
 from fedrcd.protocol.wire import Packet, pack, unpack
@@ -33,6 +34,8 @@ def unpack_message(packet: Packet, wanted: type[M] | tuple[type[M], ...]) -> M:
     if not isinstance(header, dict) or set(header) != {"fedrcd", MESSAGE} or header["fedrcd"] != VERSION:
         raise ProtocolError(f"this is not a message of {VERSION}")
     message = unpack(Packet(header[MESSAGE], packet.arrays), wanted)
+    if not all(is_name(getattr(message, name, "")) for name in ("run", "federation", "site", "digest", "ledger")):
+        raise ProtocolError("the message has a name that is none")
     code = getattr(message, "refusal", None)
     if code is not None and code not in set(Refusal):
         raise ProtocolError("the reply refuses for a reason that is not known here; update fedrcd")

@@ -14,12 +14,15 @@ from typing import Any
 
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import FileError, ProtocolError
+from fedrcd.federation.messages.printable import is_name
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import KINDS, Array, Packet, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Layout
 
 VERSION = "fedrcd-federation/1"
+
+MOST_ROUNDS = 2**31
 
 QUESTIONS = tuple(kind for tag, kind in KINDS.items() if tag.split("/")[0].endswith("-question"))
 """Kinds of questions that may travel."""
@@ -146,8 +149,10 @@ def pack_request(request: Request) -> Packet:
 def unpack_request(packet: Packet) -> Request:
     """The request in a packet; `ProtocolError` unless it has exactly the right form."""
     header = _header(packet, {"run": str, "round": int, "federation": str, "site": str, "cohort": list})
-    if not all(isinstance(name, str) for name in header["cohort"]):
+    if not all(isinstance(name, str) and is_name(name) for name in header["cohort"]):
         raise ProtocolError("the message has a wrong 'cohort'")
+    if not 0 <= header["round"] < MOST_ROUNDS:
+        raise ProtocolError("the message has a wrong 'round'")
     question: Question[Any] = unpack(Packet(packet.header.get("question"), packet.arrays), QUESTIONS)
     return Request(
         run=header["run"],
@@ -176,7 +181,7 @@ def unpack_reply(packet: Packet) -> Reply:
     """The reply in a packet; `ProtocolError` unless it has exactly the right form."""
     header = _header(packet, {"run": str, "digest": str, "site": str, "version": str, "blocks": list})
     refusal = packet.header.get("refusal")
-    if refusal is not None and refusal not in set(Refusal):
+    if refusal is not None and not (isinstance(refusal, str) and refusal in set(Refusal)):
         raise ProtocolError("the reply refuses for a reason that is not known here; update fedrcd")
     blocks, at = [], 0
     for entry in header["blocks"]:
@@ -212,5 +217,7 @@ def _header(packet: Packet, wanted: Mapping[str, type]) -> dict[str, Any]:
         raise ProtocolError(f"this is not a message of {VERSION}")
     for name, kind in wanted.items():
         if type(header.get(name)) is not kind:
+            raise ProtocolError(f"the message has a wrong {name!r}")
+        if kind is str and name != "version" and not is_name(header[name]):
             raise ProtocolError(f"the message has a wrong {name!r}")
     return header

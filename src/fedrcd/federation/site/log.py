@@ -14,9 +14,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 from fedrcd.errors import FileError
+from fedrcd.federation.messages.printable import printable
 
 START = "0" * 64
 """What the first entry follows."""
+
+LONGEST_DETAIL = 2000
+"""Characters of what is told of a question and of a failure: others choose what is in it."""
 
 ANSWERED = "answered"
 
@@ -80,6 +84,7 @@ def chained(entries: Iterable[LogEntry], before: str) -> Iterator[LogLine]:
     """Entries as lines that follow each other."""
     for entry in entries:
         content = {key: value for key, value in asdict(entry).items() if value not in ("", None)}
+        content |= {key: printable(content[key], LONGEST_DETAIL) for key in ("question", "detail") if key in content}
         text = json.dumps({"before": before, **content}, separators=(",", ":"), ensure_ascii=True)
         before = digest_of_line(text)
         yield LogLine(text, before)

@@ -216,7 +216,8 @@ class Door:
         if self.dry_run is not None or code is Refusal.WAITING:
             return
         known = isinstance(problem, Refused | DataError | FileError)
-        detail = str(problem) if known else "".join(traceback.format_exception(problem, limit=-3))
+        lines = "".join(traceback.format_exception(problem, limit=-3)).splitlines()
+        detail = str(problem) if known else " | ".join(line.strip() for line in lines)
         try:
             self.store.append(self._entry(question, occasion, code.value, detail=detail) for question in questions)
         except FileError:

@@ -18,7 +18,6 @@ from fedrcd.federation.ledger.refresh_messages import (
     LedgerNews,
     NewsReply,
 )
-from fedrcd.federation.masking.possible import why_clear
 from fedrcd.federation.masking.statements import DIFFERENCES
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.refusals import Refusal, Refused
@@ -69,16 +68,21 @@ class SiteService:
                 called = isinstance(message, RollCallRequest)
                 return pack_message(self._roll_call(message) if called else self._refresh(message))
             request = unpack_request(packet)
-        except ProtocolError:
-            return pack_reply(Reply("", "", self.settings.name, refusal=Refusal.MESSAGE))
+        except ProtocolError as problem:
+            return self.unreadable(problem)
         return pack_reply(self.reply(request))
+
+    def unreadable(self, problem: ProtocolError) -> Packet:
+        """The reply to a message that is none of ours; that one came is in the log."""
+        self._note_refused("a message that cannot be read", Refused(Refusal.MESSAGE, str(problem)))
+        return pack_reply(Reply("", "", self.settings.name, refusal=Refusal.MESSAGE))
 
     def _roll_call(self, request: RollCallRequest) -> RollCallReply:
         """What a run would meet here."""
         try:
             agreement = read_agreement(self.settings.federation)
             self._require_for_us(request, agreement.federation, agreement.digest)
-            self._require_clear(agreement.federation)
+            self._require_clear()
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 tables = read_tables(agreement.federation, self.settings)
@@ -116,7 +120,7 @@ class SiteService:
             agreement = read_agreement(self.settings.federation)
             self._require_ours(message.federation, message.site, agreement.digest)
             if asks:
-                self._require_clear(agreement.federation)
+                self._require_clear()
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 key = SiteKey.read(self.settings.key) if self.settings.key else None
@@ -154,14 +158,18 @@ class SiteService:
             return Reply(request.run, request.digest, self.settings.name, refusal=code_of(problem))
 
     def _answer(self, request: Request) -> Reply:
-        agreement = read_agreement(self.settings.federation)
+        try:
+            agreement = read_agreement(self.settings.federation)
+        except FedrcdError as problem:
+            self._note_refused(f"a question of run {request.run}", problem)
+            raise
         federation = agreement.federation
         with self.store() as store:
             door = open_door(self.settings, federation, store)
             occasion = Occasion(request.run, request.round, request.digest, None, request.federation)
             try:
                 self._require_for_us(request, federation, agreement.digest)
-                self._require_clear(federation)
+                self._require_clear()
                 tables = read_tables(federation, self.settings)
                 occasion = occasion._replace(layout=agreement.layout(request.cohort))
             except Exception as problem:
@@ -170,11 +178,9 @@ class SiteService:
             [released] = door.release([request.question], tables, occasion)
         return Reply(request.run, request.digest, self.settings.name, released.version, released.blocks)
 
-    def _require_clear(self, federation: Federation) -> None:
-        """Refuse to answer in the clear what could be masked, unless the people here agreed to it."""
-        own = self.settings
-        agreed = own.clear or own.trust_coordinator
-        if own.masked_only or not (agreed or why_clear(federation)):
+    def _require_clear(self) -> None:
+        """Refuse to answer in the clear where nothing but masked answers may leave."""
+        if self.settings.masked_only:
             raise Refused(Refusal.CLEAR)
 
     def _require_ours(self, federation: str, site: str, digest: str) -> None:
