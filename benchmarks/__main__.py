@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.record import Record, environment, keep
+from benchmarks.record import BenchmarkRecord, environment, keep
 
 NAMES = ("startup", "pairs", "tensors", "erasure", "editions", "sites", "page", "lingam")
 
@@ -26,7 +26,7 @@ def main() -> None:
             print(f"{name:8} {row.what:52} {row.figure:>16}  {row.limit}", flush=True)
             rows.append(row)
         if arguments.record:
-            keep(arguments.record, Record(name, f"{module.__doc__} {module.run.__doc__}", environment(), rows))
+            keep(arguments.record, BenchmarkRecord(name, f"{module.__doc__} {module.run.__doc__}", environment(), rows))
 
 
 if __name__ == "__main__":

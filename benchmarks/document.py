@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from benchmarks.record import Record, read
+from benchmarks.record import BenchmarkRecord, read
 
 TARGET = Path(__file__).parents[1] / "docs" / "speed.md"
 HEAD = """# Speed
@@ -15,7 +15,7 @@ of the machine it ran on. A figure without a limit is there to be read.
 """
 
 
-def page(records: list[Record]) -> str:
+def page(records: list[BenchmarkRecord]) -> str:
     """The page: a section with a table for each benchmark, then where they ran."""
     parts = [HEAD]
     for record in records:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import BenchmarkRow, seconds
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, write_federation
 from fedrcd.data.frame_draft import draft_frame
 from fedrcd.data.simulate.models import random_model
@@ -21,7 +21,7 @@ from fedrcd.federation.messages.keys import make_development_keys
 ROWS, P = 20_000, 20
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """One row of 20,000 at p = 20, erased at once; the ledger lists one result of fedrcd-s, which is computed anew."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -34,8 +34,8 @@ def run() -> Iterator[Row]:
         (folder / "ids.txt").write_text("r7\n")
         took = seconds(lambda: _fedrcd(folder, "erase", *site, "--ids", "ids.txt", "--now"))
         idle = seconds(lambda: _fedrcd(folder, "--version"), repeats=3)
-    yield Row("erase one row of 20,000, p = 20: command to new order", f"{took:.2f} s", "<= 2 s")
-    yield Row("of which starting the command", f"{idle:.2f} s")
+    yield BenchmarkRow("erase one row of 20,000, p = 20: command to new order", f"{took:.2f} s", "<= 2 s")
+    yield BenchmarkRow("of which starting the command", f"{idle:.2f} s")
 
 
 def _write(folder: Path) -> None:

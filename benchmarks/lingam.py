@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 import fedrcd
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import BenchmarkRow, seconds
 from fedrcd.data.simulate.models import random_model
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """Whole fits at p = 50, N = 20000, Laplace noise; ours, a second or two long, the least of three."""
     import lingam
 
@@ -24,8 +24,8 @@ def run() -> Iterator[Row]:
     for name, limit in (("direct-lingam", ">= 10"), ("fedrcd-s", ">= 25")):
         ours = fedrcd.FedLiNGAM(name, weights="bic")
         ratio = reference / seconds(lambda ours=ours: ours.fit(X), repeats=3)
-        yield Row(f"lingam.DirectLiNGAM / {name}, seconds of a fit", f"{ratio:.1f}", limit)
+        yield BenchmarkRow(f"lingam.DirectLiNGAM / {name}, seconds of a fit", f"{ratio:.1f}", limit)
         if name == "direct-lingam":
             same = ours.causal_order_ == list(theirs.causal_order_)
-            yield Row("direct-lingam gives lingam's order", "yes" if same else "no", "yes")
-    yield Row("seconds of lingam.DirectLiNGAM", f"{reference:.0f}")
+            yield BenchmarkRow("direct-lingam gives lingam's order", "yes" if same else "no", "yes")
+    yield BenchmarkRow("seconds of lingam.DirectLiNGAM", f"{reference:.0f}")

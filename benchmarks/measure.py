@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
-class Row(NamedTuple):
+class BenchmarkRow(NamedTuple):
     """One line of the report; `limit` says what was promised."""
 
     what: str

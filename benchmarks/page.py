@@ -12,12 +12,12 @@ from typing import Any
 from tests.report import results
 from tests.report.browser import ABSENT, installed, launched, place_of
 
-from benchmarks.measure import Row
+from benchmarks.measure import BenchmarkRow
 
 REPEATS, STEPS = 3, 30
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """100 variables, 400 edges, in Chromium."""
     executable = installed()
     if executable is None:
@@ -28,8 +28,8 @@ def run() -> Iterator[Row]:
         page = browser.new_page()
         loads = [_load(page, path) for _ in range(REPEATS)]
         steps = [_drag_step(page) for _ in range(REPEATS)]
-    yield Row("page of 100 variables and 400 edges, until it is ready", f"{min(loads):.2f} s", "<= 3 s")
-    yield Row("its main thread, a step of dragging", f"{min(steps):.1f} ms", "<= 16 ms")
+    yield BenchmarkRow("page of 100 variables and 400 edges, until it is ready", f"{min(loads):.2f} s", "<= 3 s")
+    yield BenchmarkRow("its main thread, a step of dragging", f"{min(steps):.1f} ms", "<= 16 ms")
 
 
 def _load(page: Any, path: Path) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import fedrcd
-from benchmarks.measure import Row, side_by_side
+from benchmarks.measure import BenchmarkRow, side_by_side
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.site import LocalSite
 from fedrcd.statistics.frame import propose_frame
 from fedrcd.statistics.grid import ARITHMETIC
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """At p = 50, N = 1e6: z'z, z'z2, z'z3 and z2'z2, all in memory, against everything from the table on."""
     X = np.random.default_rng(0).laplace(size=(1_000_000, 50))
     names = tuple(f"x{j}" for j in range(50))
@@ -43,13 +43,13 @@ def run() -> Iterator[Row]:
         lambda: LocalSite.of("site", X, names).answer(compact),
         lambda: fedrcd.discover(X, "fedrcd-ni"),
     )
-    yield Row("pair sums / four bare products, all threads", f"{ours / bare:.2f}", "<= 1.5")
-    yield Row("pair sums / four bare products, one thread each", f"{ours_one / bare_one:.2f}", "<= 1.5")
-    yield Row("exact pair sums (21 bits) / float64 pair sums", f"{ours_exact / ours:.2f}", "<= 3")
-    yield Row("compact exact pair sums (11 bits) / float64 pair sums", f"{ours_compact / ours:.2f}", "<= 1.2")
-    yield Row("whole fedrcd-ni discovery / four bare products", f"{whole / bare:.2f}", "<= 2.5")
+    yield BenchmarkRow("pair sums / four bare products, all threads", f"{ours / bare:.2f}", "<= 1.5")
+    yield BenchmarkRow("pair sums / four bare products, one thread each", f"{ours_one / bare_one:.2f}", "<= 1.5")
+    yield BenchmarkRow("exact pair sums (21 bits) / float64 pair sums", f"{ours_exact / ours:.2f}", "<= 3")
+    yield BenchmarkRow("compact exact pair sums (11 bits) / float64 pair sums", f"{ours_compact / ours:.2f}", "<= 1.2")
+    yield BenchmarkRow("whole fedrcd-ni discovery / four bare products", f"{whole / bare:.2f}", "<= 2.5")
     tracemalloc.start()
     LocalSite.of("site", X, names).answer(question)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    yield Row("memory of pair sums beyond the table of 400 MB", f"{peak / 1e6:.1f} MB", "constant in rows")
+    yield BenchmarkRow("memory of pair sums beyond the table of 400 MB", f"{peak / 1e6:.1f} MB", "constant in rows")

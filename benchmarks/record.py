@@ -8,19 +8,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.measure import Row
+from benchmarks.measure import BenchmarkRow
 from fedrcd.protocol.site import available_threads
 
 PACKAGES = ("fedrcd", "numpy", "scipy", "scikit-learn", "flwr", "lingam")
 
 
-class Record(NamedTuple):
+class BenchmarkRecord(NamedTuple):
     """All rows of one benchmark, what it is about, and where it ran."""
 
     name: str
     about: str
     environment: str
-    rows: list[Row]
+    rows: list[BenchmarkRow]
 
 
 def environment() -> str:
@@ -36,16 +36,17 @@ def environment() -> str:
     return f"{listed}; {processors} processor{'s' * (processors != 1)}"
 
 
-def keep(path: Path, record: Record) -> None:
+def keep(path: Path, record: BenchmarkRecord) -> None:
     """Add a record to a file, one line each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path) -> list[BenchmarkRecord]:
     """The records of a file, in the order in which they were measured."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [
-        Record(name, about, where, [Row(*row) for row in rows]) for name, about, where, rows in map(json.loads, lines)
+        BenchmarkRecord(name, about, where, [BenchmarkRow(*row) for row in rows])
+        for name, about, where, rows in map(json.loads, lines)
     ]

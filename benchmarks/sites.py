@@ -8,18 +8,18 @@ from pathlib import Path
 
 from tests.federation.sites import horizontal
 
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import BenchmarkRow, seconds
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.server import conduct
 
 SITES = 1000
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """fedrcd-s over four variables and 110 rows a site."""
     with tempfile.TemporaryDirectory() as folder:
         names = tuple(f"s{k:04}" for k in range(SITES))
         disk = horizontal(Path(folder), p=4, rows=(110,) * SITES, names=names)
         grid = LocalGrid(disk.settings_files())
         took = seconds(lambda: conduct(disk.plan("fedrcd-s"), grid))
-    yield Row("fedrcd-s over 1,000 sites in this process", f"{took:.1f} s", "<= 30 s")
+    yield BenchmarkRow("fedrcd-s over 1,000 sites in this process", f"{took:.1f} s", "<= 30 s")

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from benchmarks.measure import Row, side_by_side
+from benchmarks.measure import BenchmarkRow, side_by_side
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """`import fedrcd` and `fedrcd --help` in fresh processes."""
     python = sys.executable
 
@@ -21,5 +21,5 @@ def run() -> Iterator[Row]:
         lambda: command("-c", "import fedrcd"),
         lambda: command("-c", "from fedrcd.cli.main import app; app(['--help'])"),
     )
-    yield Row("import fedrcd, beyond starting Python", f"{package - nothing:.2f} s", "< 0.5 s")
-    yield Row("fedrcd --help", f"{help_text:.2f} s", "< 1 s")
+    yield BenchmarkRow("import fedrcd, beyond starting Python", f"{package - nothing:.2f} s", "< 0.5 s")
+    yield BenchmarkRow("fedrcd --help", f"{help_text:.2f} s", "< 1 s")

@@ -11,21 +11,21 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import fedrcd
-from benchmarks.measure import Row, side_by_side
+from benchmarks.measure import BenchmarkRow, side_by_side
 from fedrcd.data.simulate.models import random_model
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.frame import propose_frame
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[BenchmarkRow]:
     """The packed tensor at p = 50 and N = 20000; fits at growing p with N = 5000."""
     yield from _ratio()
     for method, sizes in (("fedrcd-s", (10, 20, 50, 80)), ("fed-direct", (10, 20, 50, 100))):
         yield from _growth(method, sizes)
 
 
-def _ratio() -> Iterator[Row]:
+def _ratio() -> Iterator[BenchmarkRow]:
     p, n = 50, 20_000
     rng = np.random.default_rng(0)
     X = rng.laplace(size=(n, p))
@@ -45,11 +45,11 @@ def _ratio() -> Iterator[Row]:
         lambda: LocalSite.of("site", X, names, threads=1).answer(question),
         repeats=20,
     )
-    yield Row("tensor sums / bare symmetric product, all threads", f"{ours / bare:.2f}", "<= 1.5")
-    yield Row("tensor sums / bare symmetric product, one thread", f"{ours_one / bare_one:.2f}", "<= 1.5")
+    yield BenchmarkRow("tensor sums / bare symmetric product, all threads", f"{ours / bare:.2f}", "<= 1.5")
+    yield BenchmarkRow("tensor sums / bare symmetric product, one thread", f"{ours_one / bare_one:.2f}", "<= 1.5")
 
 
-def _growth(method: str, sizes: tuple[int, ...]) -> Iterator[Row]:
+def _growth(method: str, sizes: tuple[int, ...]) -> Iterator[BenchmarkRow]:
     times = []
     fedrcd.discover(np.random.default_rng(0).laplace(size=(1000, 3)), method)  # imports are not what is measured
     for p in sizes:
@@ -62,6 +62,8 @@ def _growth(method: str, sizes: tuple[int, ...]) -> Iterator[Row]:
         fedrcd.discover(X, method)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        yield Row(f"{method}, p = {p}, N = 5000", f"{times[-1]:.2f} s, {peak / 1e6:.0f} MB")
+        yield BenchmarkRow(f"{method}, p = {p}, N = 5000", f"{times[-1]:.2f} s, {peak / 1e6:.0f} MB")
     exponent = np.polyfit(np.log(sizes[1:]), np.log(times[1:]), 1)[0]
-    yield Row(f"{method}, time grows as p to the power", f"{exponent:.1f}", f"fitted to p = {sizes[1]} .. {sizes[-1]}")
+    yield BenchmarkRow(
+        f"{method}, time grows as p to the power", f"{exponent:.1f}", f"fitted to p = {sizes[1]} .. {sizes[-1]}"
+    )

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "fedrcd"
 LEAST = 6
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """A line that counts: where it is, and what it says without white space."""
 
     file: str
@@ -28,10 +28,10 @@ class Passage(NamedTuple):
     """Lines that stand in several places, each told by its first and last line."""
 
     length: int
-    places: tuple[tuple[Line, Line], ...]
+    places: tuple[tuple[SourceLine, SourceLine], ...]
 
 
-def lines_of(text: str, file: str = "") -> list[Line]:
+def lines_of(text: str, file: str = "") -> list[SourceLine]:
     """The lines of a module that count."""
     imported = {
         number
@@ -41,13 +41,13 @@ def lines_of(text: str, file: str = "") -> list[Line]:
     }
     numbered = ((number, "".join(line.split())) for number, line in enumerate(text.splitlines(), 1))
     return [
-        Line(file, number, line)
+        SourceLine(file, number, line)
         for number, line in numbered
         if line and not line.startswith("#") and number not in imported
     ]
 
 
-def repeated(modules: Sequence[Sequence[Line]], least: int = LEAST) -> list[Passage]:
+def repeated(modules: Sequence[Sequence[SourceLine]], least: int = LEAST) -> list[Passage]:
     """Passages that stand in several places, longest first."""
     windows: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
     for m, lines in enumerate(modules):
@@ -63,13 +63,13 @@ def repeated(modules: Sequence[Sequence[Line]], least: int = LEAST) -> list[Pass
     return sorted(found, key=lambda passage: -passage.length)
 
 
-def _goes_on_before(modules: Sequence[Sequence[Line]], places: Sequence[tuple[int, int]]) -> bool:
+def _goes_on_before(modules: Sequence[Sequence[SourceLine]], places: Sequence[tuple[int, int]]) -> bool:
     """Whether the same line stands before all places: then the passage begins earlier."""
     before = {modules[m][at - 1].text if at else f"start of {m}" for m, at in places}
     return len(before) == 1
 
 
-def _length(modules: Sequence[Sequence[Line]], places: Sequence[tuple[int, int]], least: int) -> int:
+def _length(modules: Sequence[Sequence[SourceLine]], places: Sequence[tuple[int, int]], least: int) -> int:
     """Lines over which all places go on alike."""
     length = least
     while True:

@@ -37,7 +37,7 @@ KINDS = {
 }
 
 
-class Place(NamedTuple):
+class TypeTest(NamedTuple):
     """Where a test is, and of which kind."""
 
     file: str
@@ -52,13 +52,13 @@ def classes_in(trees: Collection[ast.Module]) -> frozenset[str]:
     return frozenset(name for name in defined if name.endswith(ENDINGS)) | (OTHERS & defined)
 
 
-def collect(root: Path = SOURCE) -> list[Place]:
+def collect(root: Path = SOURCE) -> list[TypeTest]:
     """All type tests below a folder, in the order of the files."""
     files = {path: path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in files.items()}
     classes = classes_in(list(trees.values()))
     return [
-        Place(str(path.relative_to(root)), line, kind, files[path].splitlines()[line - 1].strip())
+        TypeTest(str(path.relative_to(root)), line, kind, files[path].splitlines()[line - 1].strip())
         for path, tree in trees.items()
         for line, kind in find(tree, classes)
     ]

@@ -55,11 +55,16 @@ def test_gross_errors_are_pointed_out_and_trimming_mends_them(simulated):
     cells = rng.random(X.shape) < 0.001
     spoiled[cells] = 200 * X.std() * rng.choice([-1, 1], cells.sum())
     with pytest.warns(OutlierWarning, match="trim=8"):
-        wrong = fedrcd.discover(spoiled)
+        wrong = fedrcd.discover(spoiled, "fedrcd-s")
+    with pytest.warns(OutlierWarning, match="fedrcd-r"):
+        robust = fedrcd.discover(spoiled)
     with pytest.warns(OutlierWarning, match="left out"):
         trimmed = fedrcd.discover(spoiled, trim=8)
     assert accuracy(trimmed, model) > max(0.99, accuracy(wrong, model))
     assert trimmed.rows < 4000
+    assert robust.method == "fedrcd-r"
+    assert "stand far apart" in robust.chosen
+    assert accuracy(robust, model) > max(0.99, accuracy(wrong, model))
 
 
 def test_trimming_spares_a_site_with_units_of_its_own(simulated):

@@ -102,6 +102,14 @@ def test_an_erasure_waits_by_default_and_says_so(folder):
     assert "order" in said
 
 
+def test_an_erasure_that_waits_is_carried_out_when_it_is_asked_for_again_with_now(folder):
+    joined()
+    again = ("erase", *site("north", "--ledger", "l.db", "--ids", "ids.txt"))
+    assert "they wait" in typed(*again)
+    assert "version 2" in typed(*again, "--now")
+    assert [entry["kind"] for entry in shown()["entries"]][3] == "erased"
+
+
 def test_programs_are_told_the_same_as_json(folder):
     typed("ledger", "new", "l.db", "--federation", "federation.toml")
     for name in ("north", "south"):

@@ -30,6 +30,7 @@ from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store
 from fedrcd.protocol.groups import Grouping
 from fedrcd.statistics.grid import ARITHMETIC
+from tests.federation.masking.machines import site_key, write_keys
 from tests.federation.sites import horizontal
 
 OF_A_RUN = ("knowledge", "weights", "n_sampling", "groups", "random_state", "resample", "check_scale", "threshold")
@@ -92,7 +93,8 @@ def with_gaps(values: Any) -> Any:
 class Column:
     """A way to carry questions, about the sites of a place; `state` is where it may write.
 
-    `trust` and `trim` are the sites' own settings, `erased` are rows that left, with `gaps` some values are missing.
+    `trust` and `trim` are the sites' own settings, `erased` are rows that left, with `gaps` some values are missing;
+    sites that are `keyed` have registered keys.
     """
 
     place: Place
@@ -101,6 +103,7 @@ class Column:
     trim: float | None = None
     erased: tuple[str, ...] = ()
     gaps: bool = False
+    keyed: bool = False
 
     @property
     def split_by(self) -> dict[str, bytes]:
@@ -182,7 +185,18 @@ class Grid(Column):
         from fedrcd.federation.flower.coordinator import Coordinator
 
         Coordinator(state=str(self.state / "coordinator"), host="127.0.0.1", port=9443, insecure=True).write()
-        return fedrcd.connect(self.state / "coordinator", self.place.file, conduct=self.conduct)
+        return fedrcd.connect(self.state / "coordinator", self.file, conduct=self.conduct)
+
+    @property
+    def file(self) -> Path:
+        """The federation file; with the keys of all sites, if they have registered ones."""
+        if not self.keyed:
+            return self.place.file
+        path, sites = self.state / "federation.toml", self.place.federation.sites
+        keyed = tuple(replace(site, key=site_key(site.name).public) for site in sites)
+        write_federation(path, replace(self.place.federation, sites=keyed))
+        write_keys(self.state, SITES)
+        return path
 
     def conduct(self, _coordinator: Any, plan: Any, _progress: Any, _surroundings: Any) -> Any:
         from fedrcd.federation.flower.server import conduct
@@ -198,9 +212,10 @@ class Grid(Column):
         for site in SITES:
             own = SiteSettings(
                 name=site,
-                federation=str(self.place.file),
+                federation=str(self.file),
                 data=str(self.place.data(site)),
                 state=str(self.state / site),
+                key=str(self.state / "keys" / site / "key") if self.keyed else "",
                 trust_coordinator=self.trust,
                 trim=self.trim,
             )

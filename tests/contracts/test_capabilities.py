@@ -80,6 +80,11 @@ def drawn_by(method: str, **settings: Any) -> Callable[[Any], Any]:
     return run
 
 
+def pooled_by(method: str, **settings: Any) -> Callable[[Any], Any]:
+    """The bits of the discovery of a bootstrap; replicates depend on secrets of the sites."""
+    return lambda column: column.bootstrap(method, n_sampling=4, random_state=2, **settings).discovery.B.tobytes()
+
+
 def checked_by(method: str) -> Callable[[Any], Any]:
     """The verdicts on assumptions, with their numbers."""
     return lambda column: column.check(method).to_dict()["checks"]
@@ -115,7 +120,7 @@ NO_TRUST_FOR_CHECKS = (
 STORED_SUMS_ONLY = "the ledger holds the sums that one-round methods ask for, and this method asks the sites for more"
 AT_SITES = "{} is no setting of a run over machines: every site reads its own table"
 AS_CONTRIBUTED = "how rows are read was settled when the sites contributed; the ledger holds sums, no rows"
-MASKS = "masks are not offered between machines yet: sums reach the coordinator as they are"
+NO_KEYS = "masks need a key of every site, and the federation file has none of 'hospital-a'"
 NOISE = "noise is not offered yet: sums leave as they are, under the rules of disclosure"
 ROWS_STAY = "rows do not leave the sites, so they cannot be drawn; take resample='groups'"
 BY_BOOTSTRAP = (
@@ -271,12 +276,26 @@ def others() -> Iterator[Capability]:
         yield Capability(
             f'`arithmetic="{arithmetic}"`', "Arithmetic", found_by("fedrcd-s", arithmetic=arithmetic), (Yes(),) * 4
         )
-    masks, noise = No(MASKS), No(NOISE)
+    noise, once, keyless = No(NOISE), "for methods that ask once", No(NO_KEYS)
     yield Capability(
         "masks",
         "Privacy",
         found_by("fedrcd-s", masked=True),
-        (Yes("for methods that ask once"), masks, masks, No(AS_CONTRIBUTED)),
+        (Yes(once), Yes(f"{once}; by default"), Yes(f"{once}; by default"), No(AS_CONTRIBUTED)),
+        {"keyed": True},
+    )
+    yield Capability(
+        "masks, bootstrap by groups of rows",
+        "Privacy",
+        pooled_by("fedrcd-s", groups=10, masked=True),
+        (Yes(), Yes(), Yes(), No(AS_CONTRIBUTED)),
+        {"keyed": True},
+    )
+    yield Capability(
+        "masks, sites without registered keys",
+        "Privacy",
+        found_by("fedrcd-s", masked=True),
+        (Yes("they are made for the run"), keyless, keyless, No(AS_CONTRIBUTED)),
     )
     yield Capability("noise, `epsilon`", "Privacy", found_by("fedrcd-s", epsilon=1.0), (noise,) * 4)
     yield Capability("report, drawings and files", "Results", reported_by("fedrcd-ni"), (Yes(),) * 4)

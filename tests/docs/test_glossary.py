@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split("\n## Words\n")[1].split("\n## ")[0]
 LINES = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in GLOSSARY.splitlines() if line[:2] == "| "]
+FOLDERS = ("src", "experiments", "benchmarks", "tools")
 WORDS = {word: place for word, _, place in LINES[1:]}
 
 
@@ -46,14 +47,14 @@ def test_a_class_of_a_words_name_is_the_one_of_the_table():
 
 @cache
 def trees():
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for top in ("src", "experiments") for path in paths(top)}
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for top in FOLDERS for path in paths(top)}
 
 
 @cache
 def classes():
-    """How often each public class name is used, in the package and the experiments."""
+    """How often each class name is used, in the package and beside it; an underscore makes no other name."""
     names = [node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    return Counter(name for name in names if not name.startswith("_"))
+    return Counter(name.lstrip("_") for name in names)
 
 
 @cache
@@ -64,8 +65,8 @@ def aliases():
         nodes = [] if path.parent.name == "cli" else tree.body
         targets = [node.target for node in nodes if isinstance(node, ast.AnnAssign)]
         targets += [node.targets[0] for node in nodes if isinstance(node, ast.Assign)]
-        names += [one.id for one in targets if isinstance(one, ast.Name) and re.fullmatch("[A-Z][A-Za-z]+", one.id)]
-    return Counter(name for name in names if not name.isupper())
+        names += [one.id for one in targets if isinstance(one, ast.Name) and re.fullmatch("_?[A-Z][A-Za-z]+", one.id)]
+    return Counter(name.lstrip("_") for name in names if not name.isupper())
 
 
 def paths(top):

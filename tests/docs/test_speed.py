@@ -5,12 +5,19 @@ from pathlib import Path
 
 from benchmarks.__main__ import NAMES
 from benchmarks.document import HEAD, page
-from benchmarks.measure import Row
-from benchmarks.record import Record, environment, keep, read
+from benchmarks.measure import BenchmarkRow
+from benchmarks.record import BenchmarkRecord, environment, keep, read
 
 ROOT = Path(__file__).parents[2]
-FIRST = Record("startup", "Waiting.", "Python 1; 2 processors", [Row("import", "0.1 s", "< 0.5 s"), Row("help", "1 s")])
-SECOND = Record("lingam", "Orders.", "Python 2, lingam 3; 2 processors", [Row("a / b", "12.0", ">= 10")])
+FIRST = BenchmarkRecord(
+    "startup",
+    "Waiting.",
+    "Python 1; 2 processors",
+    [BenchmarkRow("import", "0.1 s", "< 0.5 s"), BenchmarkRow("help", "1 s")],
+)
+SECOND = BenchmarkRecord(
+    "lingam", "Orders.", "Python 2, lingam 3; 2 processors", [BenchmarkRow("a / b", "12.0", ">= 10")]
+)
 
 
 def test_runs_in_two_environments_add_to_one_record(tmp_path):

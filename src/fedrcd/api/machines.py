@@ -22,6 +22,7 @@ from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
+from fedrcd.federation.masking.possible import why_clear
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.runs.finding import Finding, Resampling
@@ -53,6 +54,8 @@ class Waiting:
         Sites whose columns may have other levels or spreads than declared, or than at other sites.
     trust_coordinator : bool
         Whether the sites were started with --trust-coordinator, so that "auto" may take a method of several rounds.
+    clear : bool
+        Whether the sites were started with --clear, so that sums need not be masked; otherwise they are where they can.
     """
 
     wait: float = 60.0
@@ -60,6 +63,7 @@ class Waiting:
     allow_missing: bool = False
     accept_differing: tuple[str, ...] = ()
     trust_coordinator: bool = False
+    clear: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class Machines:
     """The sites of a federation, as a coordinator on this machine reaches them.
 
     `discover`, `bootstrap` and `check` take the settings of the functions of these names, except those that say how
-    tables are read: every site reads its own. Sums are exact unless `arithmetic` says otherwise. Each also takes `out`,
+    tables are read: every site reads its own. Sums are exact unless `arithmetic` says otherwise, and masked where the
+    federation file allows it, unless all sites agreed to the clear or trust the coordinator. Each also takes `out`,
     the folder of the run, where one that was interrupted is resumed; `waiting`, a `Waiting`; and `progress`, which is
     called with the status of the run whenever somebody looks.
     """
@@ -150,7 +155,7 @@ class Machines:
         ("held_back"), how many erasures wait at each ("pending_erasures"), and the sites that were "missing".
         """
         plan = replace(
-            self.plan(settings_of(AUTO, {}), out=out, waiting=waiting),
+            self.plan(settings_of(AUTO, {}), out=out, waiting=replace(waiting or Waiting(), clear=True)),
             ledger=str(Path(ledger).resolve()),
             ledger_key="" if ledger_key is None else str(Path(ledger_key).resolve()),
         )
@@ -178,6 +183,8 @@ class Machines:
         if settings.knowledge is not None:
             known = as_knowledge(settings.knowledge, self.federation.variables)
             settings = replace(settings, knowledge=known)
+        if not (waiting.clear or waiting.trust_coordinator or why_clear(self.federation)):
+            settings = replace(settings, masked=True)
         if settings.masked:
             require_masks(self.federation, settings)
         run = new_run(self.surroundings)

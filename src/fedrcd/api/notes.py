@@ -20,7 +20,7 @@ from fedrcd.errors import (
     SitesWarning,
 )
 from fedrcd.graphs.metrics import order_agreement
-from fedrcd.methods.auto import one_round_choices, pairs_only, scale_free_default
+from fedrcd.methods.auto import one_round_choices, pairs_only, robust_choice, scale_free_default
 from fedrcd.methods.card import Card, Coverage
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.outliers import columns_with_gross_errors
@@ -113,18 +113,24 @@ def outliers(site: LocalSite, transport: InProcess, rows: int, trim: float | Non
     if trim is not None:
         lost = rows - count_rows(site.rows)
         return [OutlierWarning(f"trim={trim:g} left out {lost} of {rows} rows of {site.name}")] if lost else []
-    held = [transport.setting.variables.index(name) for name in site.columns]
-    own = transport.setting.frame.keep(held)
-    frame = own if site.own is None else own.within(site.own)
-    columns = [site.columns[j] for j in columns_with_gross_errors(site.rows, frame)]
+    columns = far_apart(site, transport)
     if not columns:
         return []
     return [
         OutlierWarning(
             f"{site.name} holds values in {', '.join(map(repr, columns[:5]))} that stand far apart from all others; if "
-            "they are errors correct them, or leave their rows out with trim=8"
+            f"they are errors correct them, leave their rows out with trim=8, or take {robust_choice()}, in whose sums "
+            "no row dominates"
         )
     ]
+
+
+def far_apart(site: LocalSite, transport: InProcess) -> list[str]:
+    """Columns of a site in which a few values stand far apart from all others."""
+    held = [transport.setting.variables.index(name) for name in site.columns]
+    own = transport.setting.frame.keep(held)
+    frame = own if site.own is None else own.within(site.own)
+    return [site.columns[j] for j in columns_with_gross_errors(site.rows, frame)]
 
 
 def sites_alike(transport: InProcess) -> list[FedrcdWarning]:

@@ -12,7 +12,7 @@ from fedrcd.api.describe import Background
 from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
-from fedrcd.api.notes import notes_on_sites, require_coverage, require_together
+from fedrcd.api.notes import far_apart, notes_on_sites, require_coverage, require_together
 from fedrcd.api.progress import Progress
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
@@ -73,12 +73,12 @@ def prepare(source: Any, settings: Settings, *, progress: Progress | None = None
     if settings.knowledge is not None:
         settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
     choice = Choice(settings.method, "")
-    if settings.method == AUTO:
-        choice = choose(_circumstances(blocks, names, settings, one_round=one_round or settings.masked))
-    card = find(choice.method)
-    if card.one_table:
-        blocks = _stacked(card, blocks, stack=settings.stack)
+    if settings.method != AUTO and find(settings.method).one_table:
+        blocks = _stacked(find(settings.method), blocks, stack=settings.stack)
     transport, reason = _embed(blocks, names, settings, progress)
+    if settings.method == AUTO:
+        choice = choose(_circumstances(blocks, transport, settings, one_round=one_round or settings.masked))
+    card = find(choice.method)
     require_coverage(card, transport, missing=settings.missing, before=blocks)
     transport.traffic.expected = card.rounds(len(names)) * len(transport.sites)
     if settings.knowledge is not None:
@@ -202,20 +202,26 @@ def _embed(
 
 
 def _circumstances(
-    blocks: Sequence[Table], names: tuple[str, ...], settings: Settings, *, one_round: bool
+    blocks: Sequence[Table], transport: InProcess, settings: Settings, *, one_round: bool
 ) -> Circumstances:
-    """What `auto` looks at in these blocks."""
+    """What `auto` looks at in these blocks, and in the rows of them that are asked about."""
+    names = transport.setting.variables
     everything, complete = set(names), settings.missing == "complete"
     rows: dict[str, int] = {}
     for block in blocks:  # several sites may hold the same rows
         kept = count_rows(block.select(is_complete) if complete else block)
         rows[block.block] = max(rows.get(block.block, 0), kept)
+    sites: Any = transport.sites
     return Circumstances(
         p=len(names),
         rows=sum(rows.values()),
         all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
         complete_rows=complete,
         one_round=one_round,
+        far_apart=not one_round
+        and complete
+        and settings.trim is None
+        and any(far_apart(site, transport) for site in sites),
     )
 
 

@@ -106,6 +106,9 @@ def run(
     trust_coordinator: Annotated[
         bool, typer.Option("--trust-coordinator", help="The sites were started with --trust-coordinator.")
     ] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="The sites were started with --clear: do not mask what could be masked.")
+    ] = False,
     ledger: Annotated[
         Path | None,
         typer.Option(help="Put the answers into this ledger, and find the result from it: methods of one round."),
@@ -149,6 +152,7 @@ def run(
         allow_missing=allow_missing,
         accept_differing=tuple(accept_differing or ()),
         trust_coordinator=trust_coordinator,
+        clear=clear,
     )
     asked = machines.plan(settings, out=out, waiting=waiting, check=check)
     if bootstrap is not None:
@@ -159,11 +163,24 @@ def run(
         return
     if machines.coordinator.insecure:
         loudly_insecure()
+    for line in _said_of_masks(machines, plan.settings):
+        print(line, file=sys.stderr)
     if resumes:
         print("resuming the run that was interrupted here", file=sys.stderr)
     with progress_bar("starting the run") as bar:
         found = machines.run(plan, _watch(bar, settings.method, bootstrap))
     _show_finding(machines, found, out.resolve(), level, keep, as_json=json)
+
+
+def _said_of_masks(machines: Machines, settings: Settings) -> list[str]:
+    """Whether sums are masked in a run, and what that means without some site."""
+    from fedrcd.federation.masking.possible import loss_of_one, why_clear
+
+    if not settings.masked:
+        why = why_clear(machines.federation) or "every site agreed to it"
+        return [f"IN THE CLEAR: the coordinator sees the sums of each site; {why}"]
+    loss = loss_of_one(machines.federation)
+    return ["masked: the coordinator sees totals only", *([loss] if loss else [])]
 
 
 def _announce(payload: BootstrapPlan) -> None:

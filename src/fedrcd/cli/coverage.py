@@ -36,34 +36,38 @@ def coverage(
 ) -> None:
     """Tell which columns are together at some site, which methods can run, and what is missing for the others."""
     from fedrcd.data.federation import read_federation
+    from fedrcd.federation.masking.possible import described
     from fedrcd.methods.coverage_report import coverage_report
 
     if picture and picture.suffix != ".svg":
         raise ConfigError(f"--picture {picture}: the ending must be .svg")
     with progress_bar("counting combinations"):
-        report = coverage_report(read_federation(file).layout())
+        federation = read_federation(file)
+        report, masks = coverage_report(federation.layout()), described(federation)
     if picture:
         try:
             picture.write_text(svg(report), encoding="utf-8")
         except OSError as problem:
             raise FileError(f"cannot write {picture}: {problem.strerror}") from None
     if json:
-        print(as_json(report))
+        print(as_json(report, masks))
         return
     show(report)
+    for line in masks:
+        print(line)
     if picture:
         print(f"written: {picture}")
 
 
-def as_json(report: CoverageReport) -> str:
-    """The report for programs; verdicts and remedies in words too."""
+def as_json(report: CoverageReport, masks: list[str]) -> str:
+    """The report for programs; verdicts, remedies and what can be masked in words too."""
     import json
     from dataclasses import asdict
 
     content = asdict(report)
     content["verdicts"] = [{**asdict(verdict), "words": verdict.words} for verdict in report.verdicts]
     content["remedies"] = [{**asdict(remedy), "words": remedy.words} for remedy in report.remedies]
-    return json.dumps(content, indent=1)
+    return json.dumps({**content, "masks": masks}, indent=1)
 
 
 def show(report: CoverageReport) -> None:

@@ -98,6 +98,9 @@ def serve(
     local_port: Annotated[
         int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Answer in the clear too, where the sums could be masked.")
+    ] = False,
     masked_only: Annotated[
         bool, typer.Option("--masked-only", help="Answer under masks only, whatever the cohort is.")
     ] = False,
@@ -133,6 +136,7 @@ def serve(
         trim=trim,
         trust_coordinator=trust_coordinator,
         key=str(key.resolve()) if key else "",
+        clear=clear,
         masked_only=masked_only,
         agree_to_differences=agree_to_differences,
     )

@@ -248,7 +248,7 @@ def _require_known(names: Sequence[str], known: Collection[str], what: str, wher
             raise ConfigError(f"{where}: there is no {what} {name!r}{did_you_mean(name, known)}")
 
 
-class _Kind(NamedTuple):
+class _ValueKind(NamedTuple):
     """What a value of the file must be: in words, as a test, and what becomes of it."""
 
     words: str
@@ -260,13 +260,15 @@ def _all(value: object, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(one, kind) for one in value)
 
 
-TEXT = _Kind("a string", lambda value: isinstance(value, str), str)
-TEXTS = _Kind("a list of strings", lambda value: _all(value, str), tuple)
-COUNT = _Kind("a whole number", lambda value: type(value) is int, int)
-NUMBER = _Kind("a finite number", lambda value: type(value) in (int, float) and abs(value) <= sys.float_info.max, float)
-FLAG = _Kind("true or false", lambda value: isinstance(value, bool), bool)
-TABLE = _Kind("a table", lambda value: isinstance(value, dict), dict)
-TABLES = _Kind("one or more tables in double brackets", lambda value: _all(value, dict), list)
+TEXT = _ValueKind("a string", lambda value: isinstance(value, str), str)
+TEXTS = _ValueKind("a list of strings", lambda value: _all(value, str), tuple)
+COUNT = _ValueKind("a whole number", lambda value: type(value) is int, int)
+NUMBER = _ValueKind(
+    "a finite number", lambda value: type(value) in (int, float) and abs(value) <= sys.float_info.max, float
+)
+FLAG = _ValueKind("true or false", lambda value: isinstance(value, bool), bool)
+TABLE = _ValueKind("a table", lambda value: isinstance(value, dict), dict)
+TABLES = _ValueKind("one or more tables in double brackets", lambda value: _all(value, dict), list)
 
 
 def _federation(content: Mapping[str, Any]) -> Federation:
@@ -301,7 +303,7 @@ def _variable_frame(table: object, where: str) -> VariableFrame:
 
 
 def _fields(
-    table: Mapping[str, Any], where: str, required: Mapping[str, _Kind], optional: Mapping[str, _Kind]
+    table: Mapping[str, Any], where: str, required: Mapping[str, _ValueKind], optional: Mapping[str, _ValueKind]
 ) -> dict[str, Any]:
     """Converted values of a table that has all required keys and no unknown ones."""
     kinds = {**required, **optional}

@@ -46,7 +46,7 @@ class Placement:
 
 
 @dataclass(slots=True)
-class _Places:
+class _Layers:
     """Variables first, then the places of passing edges: layer and width of each, and who is joined to whom."""
 
     layer: IntVector
@@ -93,7 +93,7 @@ def depths(edges: BoolMatrix) -> IntVector:
     return depth
 
 
-def _with_passing_edges(edges: BoolMatrix, depth: IntVector, widths: Vector) -> _Places:
+def _with_passing_edges(edges: BoolMatrix, depth: IntVector, widths: Vector) -> _Layers:
     """Places of all variables, and one for every layer that an edge passes."""
     layer, upper, lower = depth.tolist(), [], []
     routes: dict[tuple[int, int], list[int]] = {}
@@ -108,7 +108,7 @@ def _with_passing_edges(edges: BoolMatrix, depth: IntVector, widths: Vector) -> 
         routes[i, j] = route
     crowd = np.bincount(layer[len(depth) :], minlength=1).max()
     passing = np.full(len(layer) - len(depth), min(PASSING_EDGE, PASSING_EDGES / max(int(crowd), 1)))
-    return _Places(
+    return _Layers(
         np.array(layer, dtype=np.int64),
         np.concatenate([widths, passing]),
         np.arange(len(layer)) < len(depth),
@@ -118,7 +118,7 @@ def _with_passing_edges(edges: BoolMatrix, depth: IntVector, widths: Vector) -> 
     )
 
 
-def _fewest_crossings(places: _Places) -> list[IntVector]:
+def _fewest_crossings(places: _Layers) -> list[IntVector]:
     """Places of every layer from left to right: the best of several sweeps down and up."""
     rows = [np.flatnonzero(places.layer == depth) for depth in range(int(places.layer.max(initial=0)) + 1)]
     best, fewest = list(rows), _crossings(places, rows)
@@ -142,7 +142,7 @@ def _ranks(rows: Sequence[IntVector], count: int) -> Vector:
     return rank
 
 
-def _mean_neighbour(places: _Places, at: Vector, row: IntVector, *, down: bool | None) -> Vector:
+def _mean_neighbour(places: _Layers, at: Vector, row: IntVector, *, down: bool | None) -> Vector:
     """Mean of `at` over the neighbours above (`down`), below, or both (None); a place without any stays where it is."""
     total, count = np.zeros(len(at)), np.zeros(len(at))
     if down is not False:
@@ -154,7 +154,7 @@ def _mean_neighbour(places: _Places, at: Vector, row: IntVector, *, down: bool |
     return np.where(count[row] > 0, total[row] / np.maximum(count[row], 1), at[row])
 
 
-def _crossings(places: _Places, rows: Sequence[IntVector]) -> int:
+def _crossings(places: _Layers, rows: Sequence[IntVector]) -> int:
     """How many pairs of lines between neighbouring layers cross."""
     rank = _ranks(rows, len(places.layer))
     crossings = 0
@@ -165,7 +165,7 @@ def _crossings(places: _Places, rows: Sequence[IntVector]) -> int:
     return crossings
 
 
-def _spread(places: _Places, rows: Sequence[IntVector], gap: float) -> Vector:
+def _spread(places: _Layers, rows: Sequence[IntVector], gap: float) -> Vector:
     """Horizontal positions: as near to the mean of the neighbours as order and widths allow."""
     x = np.zeros(len(places.layer))
     offsets = []
@@ -185,7 +185,7 @@ def _spread(places: _Places, rows: Sequence[IntVector], gap: float) -> Vector:
     return x - centre
 
 
-def _bows(places: _Places, x: Vector, y: Vector, p: int) -> Matrix:
+def _bows(places: _Layers, x: Vector, y: Vector, p: int) -> Matrix:
     """How far each edge should leave the straight line to pass between the boxes of the layers it crosses."""
     bow = np.zeros((p, p))
     for (i, j), route in places.routes.items():

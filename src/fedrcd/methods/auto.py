@@ -3,16 +3,19 @@
 | the federation | the choice |
 |---|---|
 | every pair of columns is at some site, but no site has all columns | `fedrcd-sp` |
+| some values stand far apart from all others, and rounds cost next to nothing (one process) | `fedrcd-r` |
 | fewer than 250 rows in all, and rounds cost next to nothing (one process) | `fed-direct` |
 | a site refuses the tensor, or there are more than 80 variables | `fedrcd-sx` |
 | the same, but rows have gaps that are to be kept, or it must be one round (a bootstrap of groups) | `fedrcd-sp` |
 | anything else | `fedrcd-s` |
 
-With gaps that are kept, or where it must be one round, `fed-direct` is not taken either. All four are scale-free.
+With gaps that are kept, or where it must be one round, `fedrcd-r` and `fed-direct` are not taken either. All are
+scale-free.
 `fedrcd-s` takes one round, can be erased from, and orders as well as DirectLiNGAM. Beyond 80 variables its tensor
 (16 MB at p = 80, growing as p^4) and the coordinator's memory (0.5 GB) cost more than the rounds of `fedrcd-sx`, which
 sends p^2 numbers in each of p - 1 rounds. With very few rows fourth moments are noisy, and where rounds are free the
-entropies of DirectLiNGAM are the evidence that most people know; `fed-direct` takes p rounds for them.
+entropies of DirectLiNGAM are the evidence that most people know; `fed-direct` takes p rounds for them. Gross errors
+turn the orders of all of these and not that of `fedrcd-r`, which takes six rounds.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ class Circumstances:
     """Whether rows with missing values are left out; methods that ask for residuals need that."""
     one_round: bool = False
     """Whether only methods of one round will do."""
+    far_apart: bool = False
+    """Whether values of some rows stand far apart from all others."""
     stored_tensor: bool | None = None
     """Whether the sums that are stored are full tensors; None where sites are asked."""
 
@@ -64,7 +69,12 @@ class Circumstances:
     @property
     def few_rows(self) -> bool:
         """Whether there are few rows, and rounds are free."""
-        return self.rows < FEW_ROWS and self.seconds_per_round < CHEAP_ROUND
+        return self.rows < FEW_ROWS and self.rounds_are_free
+
+    @property
+    def rounds_are_free(self) -> bool:
+        """Whether a round costs next to nothing."""
+        return self.seconds_per_round < CHEAP_ROUND
 
 
 class Choice(NamedTuple):
@@ -82,7 +92,12 @@ def choose(circumstances: Circumstances) -> Choice:
 
 def scale_free_default() -> str:
     """What is taken where nothing speaks against it; messages name it."""
-    return first(lambda card: card.auto is not None and not card.auto.few_rows).name
+    return first(lambda card: card.auto is not None and card.auto.always).name
+
+
+def robust_choice() -> str:
+    """What is taken where values stand far apart; messages name it."""
+    return first(lambda card: card.auto is not None and card.auto.far_apart).name
 
 
 def pairs_only() -> str:
@@ -100,6 +115,8 @@ def _suits(card: Card, known: Circumstances) -> bool:
     """Whether `auto` may take a method."""
     if card.auto is None or (card.auto.few_rows and not known.few_rows):
         return False
+    if card.auto.far_apart and not (known.far_apart and known.rounds_are_free and known.p <= LARGEST_TENSOR):
+        return False
     if not card.rounds.once:
         return known.allows_residuals and known.all_columns_somewhere
     return known.allows_tensor or not card.asks_tensor
@@ -113,6 +130,8 @@ def _reason(card: Card, known: Circumstances) -> str:
         return "the sites cover pairs of columns only"
     if card.auto and card.auto.few_rows:
         return f"{known.rows} rows are few for fourth moments, and rounds cost nothing"
+    if card.auto and card.auto.far_apart:
+        return "some values stand far apart from all others, and no row turns its order"
     if known.tensor_refused:
         return "a site does not release the full tensor"
     size = 8 * comb(known.p + 4, 4) / 1e3

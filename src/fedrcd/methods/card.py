@@ -84,11 +84,18 @@ class OneRound:
 class Auto:
     """When `auto` takes a method: of those that can run, the one of the lowest rank.
 
-    `few_rows` marks one that is taken only where rows are few and rounds cost nothing.
+    `few_rows` marks one that is taken only where rows are few and rounds cost nothing, `far_apart` one that is taken
+    only where values stand far apart and rounds cost nothing.
     """
 
     rank: int
     few_rows: bool = False
+    far_apart: bool = False
+
+    @property
+    def always(self) -> bool:
+        """Whether it is taken wherever it can run."""
+        return not (self.few_rows or self.far_apart)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

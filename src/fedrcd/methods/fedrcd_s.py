@@ -24,7 +24,7 @@ Refine = Literal["contrast", "none"]
     coverage=Coverage.QUADRUPLES,
     scale_free=True,
     erasable=True,
-    auto=Auto(rank=1),
+    auto=Auto(rank=2),
 )
 def fedrcd_s(
     *, negentropy: Negentropy = "boundary", refine: Refine = "contrast", estimator: Estimator = "plug-in"
@@ -44,7 +44,7 @@ def fedrcd_s(
     scale_free=True,
     erasable=False,
     one_round=OneRound("fedrcd-s", {"refine": "none"}),
-    auto=Auto(rank=2),
+    auto=Auto(rank=3),
 )
 def fedrcd_sx(*, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """Negentropy gaps of residuals taken at the sites; p - 1 rounds, for many variables."""

@@ -19,7 +19,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     coverage=Coverage.PAIRS,
     scale_free=True,
     erasable=True,
-    auto=Auto(rank=3),
+    auto=Auto(rank=4),
 )
 def fedrcd_sp(*, largest_fit: int = 40, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """A joint fit of all pairwise cumulants over orders, from a source-condition start; one round."""

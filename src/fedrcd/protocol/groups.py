@@ -84,11 +84,11 @@ class Grouping:
                 f"site {site} refuses {groups} groups: the smallest would have {sizes.min()} rows and must have "
                 f"{self.least}; {advice}"
             )
-        return [_Group(rows, marks, group, int(sizes[group])) for group in range(groups)]
+        return [_GroupRows(rows, marks, group, int(sizes[group])) for group in range(groups)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Group(Derived):
+class _GroupRows(Derived):
     """The rows of one group: `marks` has the group of every row, chunk by chunk."""
 
     rows: Rows

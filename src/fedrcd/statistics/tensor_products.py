@@ -102,9 +102,9 @@ class Totals:
 
     __slots__ = ("_groups", "_is_empty", "_left", "_p", "_product")
 
-    def __init__(self, p: int, groups: Sequence[_Group], memory: Vector, left: Vector, product: Vector) -> None:
+    def __init__(self, p: int, groups: Sequence[_ProductGroup], memory: Vector, left: Vector, product: Vector) -> None:
         self._p, self._left, self._product, self._is_empty = p, left, product, True
-        self._groups: list[tuple[_Group, list[tuple[_Tile, Matrix]]]] = []
+        self._groups: list[tuple[_ProductGroup, list[tuple[_Tile, Matrix]]]] = []
         at = 0
         for group in groups:
             sums = []
@@ -162,7 +162,7 @@ class _Tile(NamedTuple):
         return self.left.stop - self.left.start, self.right.stop - self.right.start
 
 
-class _Group(NamedTuple):
+class _ProductGroup(NamedTuple):
     """Blocks whose left-hand columns are formed together: their second indices, these columns, and the products.
 
     One tile has all of them with the pairs beyond the group. Nearer the diagonal, where later blocks need fewer pairs
@@ -175,7 +175,7 @@ class _Group(NamedTuple):
 
 
 @lru_cache(maxsize=128)
-def _groups(p: int) -> tuple[_Group, ...]:
+def _groups(p: int) -> tuple[_ProductGroup, ...]:
     """Neighbouring blocks in groups of at least `COLUMNS_AT_ONCE` left-hand columns."""
     index = pair_index(p + 1)
     first_pair = [*np.diagonal(index.number).tolist(), index.size]  # of those whose first index is this one, or later
@@ -188,7 +188,7 @@ def _groups(p: int) -> tuple[_Group, ...]:
             columns = sum(b + 1 for b in few)
             tiles.append(_Tile(few, slice(at, at + columns), slice(first_pair[few.start], first_pair[seconds.stop])))
             at += columns
-        groups.append(_Group(seconds, pairs, tuple(tiles)))
+        groups.append(_ProductGroup(seconds, pairs, tuple(tiles)))
     return tuple(groups)
 
 

@@ -76,7 +76,8 @@ def total_of(text: str) -> Total:
         total = frozenset((site, block) for site, block in pairs)
     except (ValueError, TypeError, RecursionError):
         raise wrong from None
-    if not total or any(type(part) is not str for pair in total for part in pair) or total_text(total) != text:
+    parts = [part for pair in total for part in pair]
+    if {type(part) for part in parts} != {str} or total_text(total) != text:
         raise wrong
     return total
 

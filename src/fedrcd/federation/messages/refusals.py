@@ -82,7 +82,8 @@ WORDS = {
     "changed, or from the date that `fedrcd site editions` there tells",
     Refusal.WITHDRAWN: "it has taken this block of rows out; see `fedrcd contribute --rejoin`",
     Refusal.MASKS: "masks cannot be had for this run, or would not hide every site: its own log says why",
-    Refusal.CLEAR: "it answers under masks only; add --masked, or have it started with --clear",
+    Refusal.CLEAR: "its sums can be masked, and it does not answer in the clear; run without --clear, or have it "
+    "started with --clear",
     Refusal.COHORT: "with what left before, a total over these sites would tell the sums of one of them, which has "
     "not agreed to it; run over the same sites as before, or have that one started with --agree-to-differences",
     Refusal.KEY: "it has no key to sign with, or not the registered one; start it with --key",

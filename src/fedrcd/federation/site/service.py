@@ -18,6 +18,7 @@ from fedrcd.federation.ledger.refresh_messages import (
     LedgerNews,
     NewsReply,
 )
+from fedrcd.federation.masking.possible import why_clear
 from fedrcd.federation.masking.statements import DIFFERENCES
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.refusals import Refusal, Refused
@@ -82,7 +83,7 @@ class SiteService:
         try:
             agreement = read_agreement(self.settings.federation)
             self._require_for_us(request, agreement.federation, agreement.digest)
-            self._require_clear()
+            self._require_clear(agreement.federation)
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 tables = read_tables(agreement.federation, self.settings)
@@ -120,7 +121,7 @@ class SiteService:
             agreement = read_agreement(self.settings.federation)
             self._require_ours(message.federation, message.site, agreement.digest)
             if asks:
-                self._require_clear()
+                self._require_clear(agreement.federation)
             with self.store() as store:
                 door = open_door(self.settings, agreement.federation, store)
                 key = SiteKey.read(self.settings.key) if self.settings.key else None
@@ -169,7 +170,7 @@ class SiteService:
             occasion = Occasion(request.run, request.round, request.digest, None, request.federation)
             try:
                 self._require_for_us(request, federation, agreement.digest)
-                self._require_clear()
+                self._require_clear(federation)
                 tables = read_tables(federation, self.settings)
                 occasion = occasion._replace(layout=agreement.layout(request.cohort))
             except Exception as problem:
@@ -178,9 +179,11 @@ class SiteService:
             [released] = door.release([request.question], tables, occasion)
         return Reply(request.run, request.digest, self.settings.name, released.version, released.blocks)
 
-    def _require_clear(self) -> None:
-        """Refuse to answer in the clear where nothing but masked answers may leave."""
-        if self.settings.masked_only:
+    def _require_clear(self, federation: Federation) -> None:
+        """Refuse to answer in the clear what could be masked, unless the people here agreed to it."""
+        own = self.settings
+        agreed = own.clear or own.trust_coordinator
+        if own.masked_only or not (agreed or why_clear(federation)):
             raise Refused(Refusal.CLEAR)
 
     def _require_ours(self, federation: str, site: str, digest: str) -> None:

@@ -42,6 +42,8 @@ class SiteSettings:
         Leave out rows with a value more than this many scales of the declared frame from its centre.
     key : str
         Path of the site's private key, with which it signs what it contributes; empty in a trial.
+    clear : bool
+        Whether sums are answered in the clear although they could be masked; `trust_coordinator` says so, too.
     masked_only : bool
         Whether nothing is answered otherwise than under masks.
     agree_to_differences : bool
@@ -59,12 +61,17 @@ class SiteSettings:
     group_secret: str = ""
     trim: float | None = None
     key: str = ""
+    clear: bool = False
     masked_only: bool = False
     agree_to_differences: bool = False
 
     def __post_init__(self) -> None:
         if self.trim is not None and not 0 < self.trim < math.inf:
             raise ConfigError(f"trim must be a number above 0, got {self.trim!r}")
+        if self.masked_only and (self.clear or self.trust_coordinator):
+            raise ConfigError(
+                "a site that answers under masks only neither answers in the clear nor trusts a coordinator"
+            )
         if not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, got {self.deadline!r}")
         self.rules.require_strict(trial=True)  # whether it is one, the federation file says to the door
