@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fedrcd.federation.site.editions.atoms import SetNumbers, isolated
 from fedrcd.federation.site.editions.census import Census
-from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among, place_among
+from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, bucket_of, is_among, place_among
 from fedrcd.federation.site.editions.tables import Edition, EditionTables, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
@@ -254,16 +254,17 @@ class EditionComparison:
         """The sets, new ones too, that every linked row is in."""
         atoms = self.tables.atoms()
         found: list[list[SetNumbers]] = [[() for _ in link.rows] for link in links]
+        buckets = [bucket_of(link.rows) for link in links]
         for bucket in range(BUCKETS):
-            by_atom, entered = self.tables.marks_by_atom(bucket), self.marked(bucket)
+            known, owners = _with_owners(self.tables.marks_by_atom(bucket))
+            entered = self.marked(bucket)
             names = self.combinations()
-            for link, vectors in zip(links, found, strict=True):
-                for atom, marks in by_atom.items():
-                    for k in np.flatnonzero(place_among(link.rows, marks) >= 0).tolist():
-                        vectors[k] = (*vectors[k], *atoms[atom][0])
-                places = place_among(link.rows, entered.marks)
-                for k in np.flatnonzero(places >= 0).tolist():
-                    vectors[k] = (*vectors[k], *names[int(entered.which[places[k]])])
+            for link, own, vectors in zip(links, buckets, found, strict=True):
+                here = np.flatnonzero(own == bucket)
+                for k, place in _matches(here, place_among(link.rows[here], known)):
+                    vectors[k] = atoms[int(owners[place])][0]
+                for k, place in _matches(here, place_among(link.rows[here], entered.marks)):
+                    vectors[k] = (*vectors[k], *names[int(entered.which[place])])
         return [[tuple(sorted(vector)) for vector in vectors] for vectors in found]
 
     def _merged_in(self, linked: LinkedRows) -> Counter[SetNumbers]:
@@ -323,6 +324,20 @@ def _comparable(among: Mapping[int, Held], related: Sequence[int]) -> list[tuple
     return sorted(sets for sets in found if len(sets) > 1)
 
 
+def _with_owners(marks: Mapping[int, MarkVector]) -> tuple[MarkVector, IntVector]:
+    """The marks of several atoms, sorted, and the atom of each."""
+    joined = np.concatenate([NOBODY, *marks.values()])
+    owners = np.repeat(np.array(list(marks), dtype=np.int64), [len(own) for own in marks.values()])
+    order = np.argsort(joined, kind="stable")
+    return joined[order], owners[order]
+
+
+def _matches(here: IntVector, places: IntVector) -> Iterator[tuple[int, int]]:
+    """What was found, and where."""
+    found = places >= 0
+    return zip(here[found].tolist(), places[found].tolist(), strict=True)
+
+
 def _together(links: Sequence[Link], vectors: Sequence[Sequence[SetNumbers]]) -> list[SetNumbers]:
     """The sets that each person with several rows was in, with any of them."""
     persons: dict[bytes, set[int]] = defaultdict(set)
@@ -367,13 +382,20 @@ class LinkedRows(NamedTuple):
 
     def patterns(self) -> Counter[tuple[SetNumbers, ...]]:
         """How often rows with these sets are of one person and have one value; single rows are left out."""
-        order = np.lexsort((self.cells, self.persons))
-        persons, cells = self.persons[order], self.cells[order]
-        ends = np.flatnonzero((persons[1:] != persons[:-1]) | (cells[1:] != cells[:-1])) + 1
-        starts, found = [0, *ends.tolist()], Counter[tuple[SetNumbers, ...]]()
-        for start, end in zip(starts, [*ends.tolist(), len(order)], strict=True):
-            if end - start > 1:
-                found[tuple(sorted(self.vectors[k] for k in order[start:end].tolist()))] += 1
+        names = sorted(set(self.vectors))
+        number = {vector: k for k, vector in enumerate(names)}
+        which = np.array([number[vector] for vector in self.vectors], dtype=np.int64)
+        order = np.lexsort((which, self.cells, self.persons))
+        persons, cells, which = self.persons[order], self.cells[order], which[order]
+        apart = np.flatnonzero((persons[1:] != persons[:-1]) | (cells[1:] != cells[:-1])) + 1
+        starts = np.concatenate([[0], apart])
+        lengths = np.diff(np.append(starts, len(order)))
+        found = Counter[tuple[SetNumbers, ...]]()
+        for length in np.unique(lengths[lengths > 1]).tolist():
+            rows = which[starts[lengths == length][:, np.newaxis] + np.arange(length)]
+            patterns, times = np.unique(rows, axis=0, return_counts=True)
+            for pattern, count in zip(patterns.tolist(), times.tolist(), strict=True):
+                found[tuple(names[k] for k in pattern)] = count
         return found
 
 
