@@ -252,6 +252,16 @@ def pairs_of_case_and_door():
 MATRIX = list(pairs_of_case_and_door())
 
 
+def some(matrix):
+    """Every door with one case of every set of rules, and every case with every fourth door; `make verify` has all."""
+    cases, doors, met = list(CASES), list(DOORS), set()
+    for name, door in matrix:
+        pair = (frozenset(CASES[name].refused.items()), door)
+        if pair not in met or (cases.index(name) + doors.index(door)) % 4 == 0:
+            yield name, door
+        met.add(pair)
+
+
 def refusal_of(case, door):
     """By which rule a door refuses in a case."""
     refused = CASES[case].refused
@@ -267,15 +277,14 @@ UNLOGGED = {
 """Too few rows are refused before the door there: nothing leaves, and nothing is logged."""
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """Every case as it was before a door was tried, made once."""
+def cases_in(new_folder):
+    """Finds every case as it was before a door was tried, made once."""
     made = {}
 
     def find(name) -> Place:
         if name not in made:
             case = CASES[name]
-            place = Place.of(tmp_path_factory.mktemp("case"), case.table(), framed=case.framed)
+            place = Place.of(new_folder(), case.table(), framed=case.framed)
             for step in case.before:
                 seen = step(place)
                 assert seen is None or seen.left, seen.said
@@ -300,10 +309,20 @@ def walked(prepared, folder, name, door):
     return way.walk(place, options), before, place.log()
 
 
-@pytest.mark.parametrize(("name", "door"), MATRIX)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    return cases_in(lambda: tmp_path_factory.mktemp("case"))
+
+
+@pytest.mark.parametrize(("name", "door"), list(some(MATRIX)))
 def test_what_is_refused_at_one_door_is_refused_at_all(prepared, tmp_path, name, door):
+    require_refusal(prepared, tmp_path, name, door)
+
+
+def require_refusal(prepared, folder, name, door):
+    """A door refuses in a case by its rule, or answers, and the log says so."""
     case, way = CASES[name], DOORS[door]
-    seen, before, after = walked(prepared, tmp_path, name, door)
+    seen, before, after = walked(prepared, folder, name, door)
     code = refusal_of(name, door)
     refused = case.checked if door == "check" else code is not None
     assert seen.refused == refused, seen.said
