@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fedrcd.data.simulate.models import random_model
 from fedrcd.graphs.dag import is_valid_order
 from fedrcd.methods.deflations.tensors import TensorEvidence
-from fedrcd.methods.refinements.contrast import ContrastRefinement, _Terms
+from fedrcd.methods.refinements.contrast import ContrastRefinement, ContrastTerms
 from fedrcd.methods.refinements.insertion import climb, insertion_residuals
 from fedrcd.methods.refinements.pair_covariances import excess_covariances, gaussian_covariances, patterns
 from fedrcd.methods.refinements.pair_fit import PairFitRefinement, _Fit
@@ -19,6 +19,7 @@ from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_sums import pair_sums
 from fedrcd.statistics.residual_maps import residual_rows
+from fedrcd.statistics.residual_tensors import ResidualTensors
 from fedrcd.statistics.tensor_cumulants import tensor_cumulants
 from fedrcd.statistics.tensor_sums import tensor_sums
 
@@ -85,7 +86,7 @@ def test_residuals_of_an_insertion_are_those_of_the_whole_orders(seed):
 @given(seeds)
 def test_the_contrast_at_every_place_is_that_of_the_whole_order(seed):
     tensors = tensors_of(standardised_rows(seed))
-    terms = _Terms(tensors, "boundary")
+    terms = ContrastTerms(ResidualTensors(tensors, list(range(P))), tensors.count, "boundary")
     rest, contrast = terms.places(list(range(P)), 2)
     for place in range(P):
         W = residual_rows(tensors.cov, [*rest[:place], 2, *rest[place:]])

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.packed_tensor import unpack_symmetric
 from fedrcd.statistics.pair_cumulants import pair_cumulants
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.tensor_cumulants import tensor_cumulants
@@ -35,13 +36,14 @@ def assert_tensors_close(left, right, tolerance):
 def test_tensors_follow_from_all_partitions(seed):
     X = rows(seed)
     k, index, even = tensors_of(X), pair_index(3), np.full(len(X), 1 / len(X))
+    fourth = unpack_symmetric(3, k.fourth)
     for one, (i, j) in enumerate(zip(index.first, index.second, strict=True)):
         for m in range(3):
             expected = joint_cumulant([X[:, i], X[:, j], X[:, m]], even)
-            assert k.third[one, m] == pytest.approx(expected, abs=1e-8)
+            assert k.third[i, j, m] == pytest.approx(expected, abs=1e-8)
         for two, (a, b) in enumerate(zip(index.first, index.second, strict=True)):
             expected = joint_cumulant([X[:, i], X[:, j], X[:, a], X[:, b]], even)
-            assert k.fourth[one, two] == pytest.approx(expected, abs=1e-7)
+            assert fourth[one, two] == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("estimator", ["plug-in", "unbiased"])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.statistics.pair_index import pair_index
-from fedrcd.typing import IntVector, Matrix, Vector
+from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
 
 
 class PackedBlock(NamedTuple):
@@ -24,16 +24,26 @@ class PackedBlock(NamedTuple):
 
 
 @lru_cache(maxsize=128)
+def symmetric_blocks(size: int) -> tuple[PackedBlock, ...]:
+    """Where each block of a packed symmetric tensor over so many indices stands."""
+    index = pair_index(size)
+    blocks, at = [], 0
+    for b in range(size):
+        right = slice(int(index.number[b, b]), index.size)
+        length = (b + 1) * (right.stop - right.start)
+        blocks.append(PackedBlock(b, right, slice(at, at + length)))
+        at += length
+    return tuple(blocks)
+
+
 def packed_blocks(p: int) -> tuple[PackedBlock, ...]:
     """Where each block of the packed sums of p variables stands."""
-    index = pair_index(p + 1)
-    blocks, at = [], 0
-    for b in range(p + 1):
-        right = slice(int(index.number[b, b]), index.size)
-        size = (b + 1) * (right.stop - right.start)
-        blocks.append(PackedBlock(b, right, slice(at, at + size)))
-        at += size
-    return tuple(blocks)
+    return symmetric_blocks(p + 1)
+
+
+def block_matrices(size: int, packed: Vector) -> list[Matrix]:
+    """Views of the blocks of a packed tensor, by their second index b: rows (0, b) .. (b, b), pairs from (b, b) on."""
+    return [packed[block.place].reshape(block.second + 1, -1) for block in symmetric_blocks(size)]
 
 
 @lru_cache(maxsize=128)
@@ -47,10 +57,15 @@ def packed_degrees(p: int) -> IntVector:
 
 def unpack(p: int, packed: Vector) -> Matrix:
     """Packed entries as a symmetric matrix over pairs of (1, z)."""
-    index = pair_index(p + 1)
+    return unpack_symmetric(p + 1, packed)
+
+
+def unpack_symmetric(size: int, packed: Vector) -> Matrix:
+    """A packed symmetric tensor over so many indices as a matrix over pairs."""
+    index = pair_index(size)
     matrix = np.empty((index.size, index.size), packed.dtype)
     number = index.number
-    for block in packed_blocks(p):
+    for block in symmetric_blocks(size):
         values = packed[block.place].reshape(block.second + 1, -1)
         b = block.second
         a = np.arange(b + 1)[:, None]
@@ -67,6 +82,37 @@ def unpack(p: int, packed: Vector) -> Matrix:
 
 def pack(p: int, matrix: Matrix) -> Vector:
     """The packed entries of a symmetric matrix over pairs of (1, z)."""
-    number = pair_index(p + 1).number
-    blocks = [matrix[number[: block.second + 1, block.second], block.right].ravel() for block in packed_blocks(p)]
+    return pack_symmetric(p + 1, matrix)
+
+
+def pack_symmetric(size: int, matrix: Matrix) -> Vector:
+    """The packed entries of a symmetric tensor that is given as a matrix over pairs."""
+    number = pair_index(size).number
+    blocks = [matrix[number[: block.second + 1, block.second], block.right].ravel() for block in symmetric_blocks(size)]
     return np.concatenate(blocks)
+
+
+@lru_cache(maxsize=8)
+def pair_offsets(size: int) -> IntVector:
+    """What must be added to the number of a pair (c, d) for the place of (a, b, c, d), by the number of (a, b)."""
+    index = pair_index(size)
+    offsets = np.empty(index.size, dtype=np.int64)
+    for block in symmetric_blocks(size):
+        length = block.right.stop - block.right.start
+        rows = block.place.start + length * np.arange(block.second + 1) - block.right.start
+        offsets[index.number[: block.second + 1, block.second]] = rows
+    offsets.flags.writeable = False
+    return offsets
+
+
+def places_with(size: int, s: int, rest: IntVector) -> IntMatrix:
+    """Where the entries with index s stand whose other indices are among `rest`, sorted: shape (pairs, len(rest))."""
+    number, offsets = pair_index(size).number, pair_offsets(size)
+    inner = pair_index(len(rest))
+    first, second = rest[inner.first], rest[inner.second]
+    low, high = np.minimum(s, first)[:, None], np.maximum(s, second)[:, None]
+    middle = np.clip(s, first, second)[:, None]
+    a, d = np.minimum(low, rest), np.maximum(high, rest)
+    b, c = np.clip(rest, low, middle), np.clip(rest, middle, high)
+    places: IntMatrix = offsets[number[a, b]] + number[c, d]
+    return places

@@ -21,6 +21,7 @@ import numpy as np
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.directions import Whitening
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.packed_tensor import pack_symmetric
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, products_of_covariances
 from fedrcd.statistics.tensor_sums import TensorSums
@@ -44,7 +45,8 @@ def spherical_cumulants(sums: TensorSums, whitening: Whitening, frame: Frame) ->
     back = np.linalg.inv(whitening.matrix) * frame.scale[:, None]
     pairs = _of_pairs(back)
     centre = frame.centre + frame.scale * whitening.centre
-    return TensorCumulants(n, centre, back @ back.T, pairs @ third @ back.T, pairs @ fourth @ pairs.T)
+    in_units = (pairs @ third @ back.T)[pair_index(p).number]
+    return TensorCumulants(n, centre, back @ back.T, in_units, pack_symmetric(p, pairs @ fourth @ pairs.T))
 
 
 def traceless_third(third: Matrix) -> Matrix:

@@ -184,12 +184,16 @@ class TensorSums(FloatSums):
         """The sums as a symmetric matrix over pairs of (1, z), shape (m, m): [(a, b), (c, d)] is of z_a z_b z_c z_d."""
         return unpack(self.p, self.packed)
 
-    def mean_moments(self) -> Matrix:
-        """The same matrix of means instead of sums, each entry over its own rows."""
+    def means(self) -> Vector:
+        """Means instead of sums, packed, each entry over its own rows."""
         counts = self.entry_counts()
         if (counts == 0).any():
             raise StatisticError("some combination of four variables was never observed together")
-        return unpack(self.p, self.packed / counts)
+        return self.packed / counts
+
+    def mean_moments(self) -> Matrix:
+        """These as a matrix as `moments` has it."""
+        return unpack(self.p, self.means())
 
 
 def tensor_sums_with_gaps(blocks: Iterable[Matrix], p: int) -> TensorSums:

@@ -11,16 +11,17 @@ maximum for the Edgeworth J and every power of at least 1/3; the square root als
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
-from fedrcd.methods.refinements.insertion import Key, climb, insertion_residuals
+from fedrcd.methods.refinements.insertion import climb
 from fedrcd.methods.scores.negentropy import Negentropy, negentropy_of
-from fedrcd.statistics.tensor_cumulants import TensorCumulants
-from fedrcd.typing import IntVector, Matrix, Vector
+from fedrcd.statistics.residual_maps import residual_rows
+from fedrcd.statistics.residual_tensors import Cumulants34, ResidualTensors
+from fedrcd.typing import IntVector, Vector
 
 FUTILE = 1e-4
 """A move must gain more than this share of F, and than one part in the number of rows if that is less: unrelated
@@ -35,39 +36,34 @@ class ContrastRefinement:
 
     def __call__(self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
-        terms = _Terms(evidence.tensors, self.negentropy)
+        terms = ContrastTerms(ResidualTensors(evidence.tensors, order), evidence.tensors.count, self.negentropy)
         gain = min(FUTILE, 1 / evidence.tensors.count)
-        return np.array(climb(order.tolist(), terms.places, constraints, gain), dtype=np.int64)
+        return np.array(climb(order.tolist(), terms.places, constraints, gain, terms.residuals.move), dtype=np.int64)
 
     def contrast(self, evidence: TensorEvidence, order: IntVector) -> float:
         """F of an order."""
-        terms = _Terms(evidence.tensors, self.negentropy)
-        _, values = terms.places(order.tolist(), int(order[0]))
-        return float(values[0])
+        W = residual_rows(evidence.tensors.cov, order.tolist())
+        residuals = Cumulants34(*evidence.tensors.of_combinations(W))
+        return float(contrasts(residuals, self.negentropy, evidence.tensors.count).sum())
 
 
-@dataclass(slots=True)
-class _Terms:
-    """Terms of the contrast, each computed once per variable and set of predecessors; variables have unit variance."""
+@dataclass(frozen=True, slots=True)
+class ContrastTerms:
+    """The contrast with a variable at each place, from the residuals along an order of variables of unit variance."""
 
-    tensors: TensorCumulants
+    residuals: ResidualTensors
+    rows: int
     negentropy: Negentropy
-    known: dict[Key, float] = field(default_factory=dict)
 
     def places(self, order: list[int], v: int) -> tuple[list[int], Vector]:
-        """The others in their order, and the contrast with v at each of the p places."""
-        residuals = insertion_residuals(self.tensors.cov, order, v)
-        terms = self._terms(residuals.W, residuals.keys)
-        others = len(residuals.rest)
-        before, after, own = np.split(terms, [others, 2 * others])
+        """The others in their order, that of the residuals, and the contrast with v at each of the p places."""
+        before, after, own = (contrasts(some, self.negentropy, self.rows) for some in self.residuals.insertions(v))
         up_to = np.concatenate([[0.0], np.cumsum(before)])
         from_on = np.concatenate([np.cumsum(after[::-1])[::-1], [0.0]])
-        return residuals.rest, own + up_to + from_on
+        return [u for u in order if u != v], own + up_to + from_on
 
-    def _terms(self, W: Matrix, keys: list[Key]) -> Vector:
-        new = [k for k, key in enumerate(keys) if key not in self.known]
-        if new:
-            third, fourth = self.tensors.of_combinations(W[new])
-            values = np.sqrt(negentropy_of(self.negentropy, third, fourth, self.tensors.count))
-            self.known.update(zip((keys[k] for k in new), values.tolist(), strict=True))
-        return np.array([self.known[key] for key in keys])
+
+def contrasts(residuals: Cumulants34, negentropy: Negentropy, rows: int) -> Vector:
+    """The term of each residual."""
+    terms: Vector = np.sqrt(negentropy_of(negentropy, residuals.third, residuals.fourth, rows))
+    return terms

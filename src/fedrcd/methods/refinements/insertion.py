@@ -72,11 +72,15 @@ Places = Callable[[list[int], int], tuple[list[int], Vector]]
 
 
 def climb(
-    order: Sequence[int], places: Places, constraints: Constraints | None = None, gain: float = GAIN
+    order: Sequence[int],
+    places: Places,
+    constraints: Constraints | None = None,
+    gain: float = GAIN,
+    moved: Callable[[int, int], None] | None = None,
 ) -> list[int]:
     """Move each variable in turn to its best place that is allowed, until a whole sweep changes nothing.
 
-    A move must gain more than this share of the objective.
+    A move must gain more than this share of the objective; `moved` is told of the variable and its new place.
     """
     current, still = [int(u) for u in order], 0
     for v in list(current) * SWEEPS:
@@ -86,6 +90,8 @@ def climb(
         best, here = int(np.argmax(objective)), current.index(v)
         if best != here and objective[best] > objective[here] + gain * abs(objective[here]):
             current, still = [*rest[:best], v, *rest[best:]], 0
+            if moved is not None:
+                moved(v, best)
         else:
             still += 1
         if still == len(current):
