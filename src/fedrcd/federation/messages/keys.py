@@ -41,20 +41,28 @@ def same_key(text: str, pem: bytes) -> bool:
     return _der(key) == _der(known)
 
 
-def public_key_of(path: str | os.PathLike[str]) -> str:
-    """The OpenSSH public key that belongs to a private key file."""
+def private_key_in(path: str | os.PathLike[str]) -> Any:
+    """The private key in a file, in OpenSSH form."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization as form
 
     try:
-        key = form.load_ssh_private_key(Path(path).expanduser().read_bytes(), None)
+        return form.load_ssh_private_key(Path(path).expanduser().read_bytes(), None)
     except OSError as problem:
         raise FileError(f"cannot read the key {path}: {problem.strerror}") from None
     except (ValueError, UnsupportedAlgorithm, TypeError):
         raise FileError(
             f"{path} is not an OpenSSH private key without a passphrase; make one with `fedrcd keys init`"
         ) from None
-    return key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode()
+
+
+def public_key_of(path: str | os.PathLike[str]) -> str:
+    """The OpenSSH public key that belongs to a private key file."""
+    from cryptography.hazmat.primitives import serialization as form
+
+    key = private_key_in(path).public_key()
+    text: bytes = key.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
+    return text.decode()
 
 
 @dataclass(frozen=True, slots=True)

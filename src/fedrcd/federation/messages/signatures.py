@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrcd.errors import ConfigError, FileError
-from fedrcd.federation.messages.keys import public_text
+from fedrcd.errors import ConfigError
+from fedrcd.federation.messages.keys import private_key_in, public_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -27,18 +26,9 @@ class SiteKey:
     def read(cls, path: str | os.PathLike[str]) -> SiteKey:
         """The key in a file, in OpenSSH form, ECDSA on P-384."""
         require_cryptography()
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.asymmetric import ec
 
-        try:
-            key = form.load_ssh_private_key(Path(path).expanduser().read_bytes(), None)
-        except OSError as problem:
-            raise FileError(f"cannot read the key {path}: {problem.strerror}") from None
-        except (ValueError, UnsupportedAlgorithm, TypeError):
-            raise FileError(
-                f"{path} is not an OpenSSH private key without a passphrase; make one with `fedrcd keys init`"
-            ) from None
+        key = private_key_in(path)
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != "secp384r1":
             raise ConfigError(f"{path} must be an ECDSA key on the curve P-384: ssh-keygen -t ecdsa -b 384")
         return cls(key)
