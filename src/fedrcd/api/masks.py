@@ -35,15 +35,15 @@ def require_no_checks(transport: Transport) -> None:
 
 
 def require_maskable(run: Run) -> None:
-    """Raise unless the method asks once, and masks hide every site that answers."""
+    """Raise unless masks are offered for the method, and hide every site that answers."""
     from fedrcd.federation.masking.coverage import require_hidden
 
     if run.card.one_table:
         raise ConfigError(f"{run.card.name} works on one table, where there is nothing to mask")
-    if not run.card.rounds.once:
+    if not run.card.maskable:
         raise ConfigError(
-            f"{run.card.name} asks several times, and masks are offered for methods that ask once; "
-            f"{scale_free_default()} is one"
+            f"{run.card.name} asks several times, for what sites cannot work out by themselves; "
+            f"{scale_free_default()} can be masked"
         )
     question = next(run.parts.rounds(run.setting))
     require_hidden(question, run.setting.layout, tuple(dict.fromkeys(run.sites)))

@@ -116,6 +116,8 @@ class Card:
     """For a method that works on one table: the one that gives the same order from sums over sites."""
     one_round: OneRound | None = None
     """For a method of several rounds: the one of one round with the same order, if there is one."""
+    replayed: bool = False
+    """For a method of several rounds: whether every question follows from pooled whole numbers, on any machine."""
     auto: Auto | None = None
     """When `auto` takes it; None if never."""
     recipe: Recipe
@@ -124,6 +126,11 @@ class Card:
     def one_table(self) -> bool:
         """Whether the method needs all rows in one table."""
         return bool(self.counterpart)
+
+    @property
+    def maskable(self) -> bool:
+        """Whether its sums can be masked: it asks once, or sites can work out by themselves what it asks next."""
+        return not self.one_table and (self.rounds.once or self.replayed)
 
     @property
     def in_one_round(self) -> OneRound | None:

@@ -17,7 +17,14 @@ CARD = {
 }
 
 
-@register("fed-direct", rounds=RoundCount(1, 0), payload=Payload(2, times=2), auto=Auto(rank=1, few_rows=True), **CARD)
+@register(
+    "fed-direct",
+    rounds=RoundCount(1, 0),
+    payload=Payload(2, times=2),
+    replayed=True,
+    auto=Auto(rank=1, few_rows=True),
+    **CARD,
+)
 def fed_direct() -> Parts[Vector]:
     """The order of DirectLiNGAM from entropy sums over sites; p rounds."""
     return Parts(least_charge, Entropies())

@@ -43,6 +43,7 @@ def fedrcd_s(
     coverage=Coverage.ALL_COLUMNS,
     scale_free=True,
     erasable=False,
+    replayed=True,
     one_round=OneRound("fedrcd-s", {"refine": "none"}),
     auto=Auto(rank=3),
 )

@@ -18,7 +18,7 @@ CARD = {
 }
 
 
-@register("fedrcd-x", rounds=RoundCount(1, -1), payload=Payload(2), **CARD)
+@register("fedrcd-x", rounds=RoundCount(1, -1), payload=Payload(2), replayed=True, **CARD)
 def fedrcd_x(*, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """Fourth-order scores of residuals taken at the sites; p - 1 rounds [P, Section 3.2]."""
     return Parts(tau4, SiteResiduals(order=4, estimator=estimator))

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from fedrcd.errors import StatisticError
+from fedrcd.errors import ProtocolError, StatisticError
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.em_moments import ask_moments
 from fedrcd.methods.weights import Weights
@@ -22,6 +22,9 @@ from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.typing import IntVector, Matrix, Vector
+
+TIE = 1e-9
+"""Share of the largest score by which one that counts as the best may fall short of it."""
 
 T = TypeVar("T")
 Score = Callable[[T], Vector]
@@ -123,7 +126,8 @@ class Parts(Generic[T]):
         scores = self.score(evidence.statistic)
         while True:
             taken = tuple(step.chosen for step in steps)
-            steps.append(choose(evidence.variables, scores, taken, setting.candidates(taken)))
+            step = choose(evidence.variables, scores, taken, setting.candidates(taken))
+            steps.append(following(step, setting.followed[len(taken)]) if len(taken) < len(setting.followed) else step)
             if len(steps) == p - 1:
                 return steps
             before = evidence
@@ -146,6 +150,20 @@ def choose(
     others = np.delete(of_candidates, best)
     margin = float(of_candidates[best] - np.max(others)) if len(others) else 0.0
     return Step(candidates, of_candidates, candidates[best], margin)
+
+
+def following(step: Step, source: int) -> Step:
+    """The step that takes a source which somebody else took; raises unless no candidate is better by more than a hair.
+
+    Scores are made of float64, in which two machines may differ in the last bits.
+    """
+    if source == step.chosen:
+        return step
+    if source in step.candidates:
+        least = step.scores.max() - TIE * np.abs(step.scores).max()
+        if step.scores[step.candidates.index(source)] >= least:
+            return replace(step, chosen=source)
+    raise ProtocolError("a source was taken that is not the best one by the same sums")
 
 
 def local(value: Any) -> Rounds[Any]:

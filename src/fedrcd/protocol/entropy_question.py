@@ -10,7 +10,10 @@ from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import COMMON_RULES, Asking, Basis, Share, whole_rows
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
+from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import Grid
+from fedrcd.statistics.whole_entropies import whole_entropy_sums
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 
@@ -32,6 +35,8 @@ class EntropyQuestion(Asking):
     singles: bool
     basis: Basis | None = None
     """Where the residual map comes from."""
+    grid: Grid | None = None
+    """The grid on which sums are exact; without, they are float64."""
 
     @property
     def needs_trust(self) -> bool:
@@ -42,10 +47,13 @@ class EntropyQuestion(Asking):
         """Complete rows: residuals need all columns."""
         return whole_rows(self, layout, holding)
 
-    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> EntropySums:
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> EntropySums | ExactSums:
         """Entropy sums of the rows."""
         if gaps:
             raise ProtocolError("entropies of residuals need complete rows")
+        if self.grid is not None:
+            given = (self.residuals, self.offset, self.pairs, self.rho, self.grid)
+            return whole_entropy_sums(blocks, *given, singles=self.singles)
         R = self.residuals.T
         standardised = (z @ R - self.offset for z in blocks)
         return entropy_sums(standardised, R.shape[1] if self.singles else 0, self.pairs, self.rho)

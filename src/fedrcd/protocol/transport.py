@@ -81,6 +81,8 @@ class Setting:
     """What is known of the graph before the data are seen."""
     robust: Frame | None = None
     """Medians and robust scales of the rows, in the frame; None where the frame was declared, and is about that."""
+    followed: tuple[int, ...] = ()
+    """Sources that somebody else took, who has the same sums: taken here too if they are as good as the best."""
 
     def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
         """Asks for pair sums of all variables."""

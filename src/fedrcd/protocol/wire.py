@@ -52,7 +52,7 @@ KINDS: dict[str, type[Any]] = {
     "basis/1": Basis,
     "pair-question/1": PairQuestion,
     "tensor-question/1": TensorQuestion,
-    "entropy-question/1": EntropyQuestion,
+    "entropy-question/2": EntropyQuestion,
     "expectation-question/1": ExpectationQuestion,
     "site-moments-question/1": SiteMomentsQuestion,
     "grouped-question/1": GroupedQuestion,

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedrcd.errors import StatisticError
 from fedrcd.statistics.sums import FloatSums
-from fedrcd.typing import IntMatrix, Matrix, Vector
+from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
 
 K1, K2, GAMMA = 79.047, 7.4129, 0.37457
 """Constants of the approximation, as `lingam` has them."""
@@ -84,8 +84,51 @@ class EntropySums(FloatSums):
                 f"entropy sums of {len(self.log_cosh)} and of {len(other.log_cosh)} quantities do not add"
             )
 
+    @property
+    def counted(self) -> IntVector:
+        """Rows behind each number."""
+        return self.own_counts
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays of numbers, without counts, by what messages call them."""
+        return {"sums of log cosh": self.log_cosh, "sums of u exp(-u²/2)": self.gauss}
+
+    def with_arrays(self, values: Iterable[Any]) -> EntropySums:
+        """The same count with other numbers, in the order of `arrays`."""
+        return EntropySums(self.count, *values)
+
+    @property
+    def own_counts(self) -> IntVector:
+        """The count, which is kept apart from the numbers."""
+        return np.array([self.count], dtype=np.int64)
+
+    def with_own_counts(self, counts: IntVector) -> EntropySums:
+        """The same numbers with another count."""
+        return EntropySums(int(counts[0]), self.log_cosh, self.gauss)
+
+    def degrees(self) -> list[int]:
+        """Whole sums are in squares of a grid's step."""
+        return [2, 2]
+
+    def counts_by_array(self) -> list[Any]:
+        """Rows behind each entry, by array."""
+        return [self.own_counts] * 2
+
+    def powers(self) -> dict[int, Matrix]:
+        """None: these are no powers."""
+        return {}
+
+    def check_possible(self) -> None:
+        """As `check`, which sees all there is to see."""
+        self.check()
+
     def check(self, names: Sequence[str] = ()) -> None:  # noqa: ARG002 - quantities are not single variables
-        """Raise unless these can be sums over rows; |u exp(-u²/2)| never exceeds exp(-1/2)."""
+        """Raise unless these can be sums over rows; |u exp(-u²/2)| never exceeds exp(-1/2).
+
+        Halves of whole sums are not: whoever puts them together checks them.
+        """
+        if self.log_cosh.dtype == np.int64:
+            return
         finite = np.isfinite(self.log_cosh).all() and np.isfinite(self.gauss).all()
         bound = self.count * math.exp(-0.5) * (1 + 1e-9)
         if not finite or (self.log_cosh < -1e-9 * self.count).any() or (np.abs(self.gauss) > bound).any():

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fedrcd.errors import StatisticError
+from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.grid import EXACT_UP_TO, Grid
 from fedrcd.statistics.limbs import PLANE, ROWS_PER_SUM, as_float, batches, carried, joined, times
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power, pair_sums, pair_sums_with_gaps
@@ -29,7 +30,7 @@ SMALL_COUNT = 11
 LIMB_ROWS = 512
 """Rows whose limbs are in work at a time: 1.2 MB at p = 50."""
 
-Plane = PairSums | TensorSums
+Plane = PairSums | TensorSums | EntropySums
 """One half of the numbers, int64 in the arrangement of the ordinary sums."""
 
 
@@ -201,7 +202,7 @@ class ExactSums:
         """Raise unless some rows can have these sums: what `check` cannot see in a contribution from elsewhere."""
         self.floats().check_possible()
 
-    def floats(self) -> PairSums | TensorSums:
+    def floats(self) -> Plane:
         """The sums in the frame, as methods read them; the same bits on any machine."""
         halves = zip(self.low.arrays().values(), self.high.arrays().values(), self.low.degrees(), strict=True)
         return self.low.with_arrays([as_float(low, high) * self.grid.step**degree for low, high, degree in halves])

@@ -57,8 +57,8 @@ class MaskedTotal:
     ) -> Any:
         """The sum of all answers, of which none was seen."""
         require_cryptography("masks are made with")
-        if question.needs_trust or not question.maskable:
-            raise ConfigError("masks are offered for methods that ask once, for sums on a grid")
+        if not question.maskable:
+            raise ConfigError("only sums of whole numbers can be masked; take arithmetic='exact'")
         by_site: dict[str, list[Any]] = {}
         for one in answers:
             by_site.setdefault(one.site, []).append(one.sums)

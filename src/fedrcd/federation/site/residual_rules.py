@@ -44,7 +44,7 @@ def honest_entropy_map(context: RuleContext) -> None:
     """As `honest_pair_map`, for residuals that are standardised; their offsets and correlations are checked too."""
     question: Any = context.question
     basis = _basis(question.basis, context)
-    true = standardised_residuals(basis.moments, basis.sources)
+    true = standardised_residuals(basis.moments, basis.sources, question.grid)
     u = len(true.variables)
     pairs = question.pairs
     if (

@@ -11,6 +11,7 @@ still be the source. The charges of the others are lower bounds that already exc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,10 @@ from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.grid import Grid, rounded_map
 from fedrcd.statistics.residual_maps import residual_map
+from fedrcd.statistics.whole_entropies import carries
+from fedrcd.statistics.whole_maps import whole_residual_map
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 
@@ -36,7 +40,7 @@ class Entropies:
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[Vector], Marginals]]:
         """Ask for the covariance, then for the entropies of the variables themselves."""
         everything, marginals = yield from ask_pairs(setting, 2, "plug-in", complete=True)
-        residuals = standardised_residuals(marginals.in_frame(setting.frame), ())
+        residuals = standardised_residuals(marginals.in_frame(setting.frame), (), entropy_grid(setting.grid))
         singles, charges = yield from self._charge(setting, residuals, np.zeros(len(setting.variables)), ())
         marginals = replace(marginals, distance=entropy_distance_from_gaussian(singles))
         return Evidence(everything.variables, charges), marginals
@@ -45,7 +49,7 @@ class Entropies:
         self, setting: Setting, marginals: Marginals, evidence: Evidence[Vector], sources: tuple[int, ...]
     ) -> Rounds[Evidence[Vector]]:
         """Ask for the entropies of the residuals given all sources."""
-        residuals = standardised_residuals(marginals.in_frame(setting.frame), sources)
+        residuals = standardised_residuals(marginals.in_frame(setting.frame), sources, entropy_grid(setting.grid))
         earlier = dict(zip(evidence.variables, evidence.statistic, strict=True))
         hint = np.array([earlier[variable] for variable in residuals.variables])
         _, charges = yield from self._charge(setting, residuals, hint, sources)
@@ -69,15 +73,31 @@ class Residuals:
     offset: Vector
     rho: Matrix
     basis: Basis
+    grid: Grid | None = None
 
     def question(self, setting: Setting, pairs: IntMatrix, *, singles: bool) -> EntropyQuestion:
         """Ask for the entropy sums of some pair residuals, and of the residuals themselves."""
         rho = self.rho[pairs[:, 0], pairs[:, 1]]
-        return EntropyQuestion(setting.variables, setting.frame, self.R, self.offset, pairs, rho, singles, self.basis)
+        asked = (self.R, self.offset, pairs, rho, singles, self.basis, self.grid)
+        return EntropyQuestion(setting.variables, setting.frame, *asked)
 
 
-def standardised_residuals(moments: Gaussian, sources: tuple[int, ...]) -> Residuals:
-    """The residuals of all other variables given `sources`, from pooled first and second moments in the frame."""
+def entropy_grid(grid: Grid | None) -> Grid | None:
+    """The grid of entropy sums: that of the other sums, if it is fine enough."""
+    return grid if carries(grid) else None
+
+
+def standardised_residuals(moments: Gaussian, sources: tuple[int, ...], grid: Grid | None = None) -> Residuals:
+    """The residuals of all other variables given `sources`, from pooled first and second moments in the frame.
+
+    For sums on a grid the map is in whole numbers, and nothing else depends on the machine.
+    """
+    if grid is not None:
+        R, rest, cov = whole_residual_map(moments.cov, sources)
+        sd = np.sqrt(np.diagonal(cov))
+        R = rounded_map(R / sd[:, None])
+        offset = np.array([math.fsum(row * moments.mean) for row in R])
+        return Residuals(rest, R, rounded_map(offset), cov / np.outer(sd, sd), Basis(moments, sources), grid)
     R, rest = residual_map(moments.cov, sources)
     cov = R @ moments.cov @ R.T
     sd = np.sqrt(np.diagonal(cov))

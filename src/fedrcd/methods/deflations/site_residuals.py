@@ -10,6 +10,7 @@ from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants, pair_cumulants
 from fedrcd.statistics.residual_maps import residual_map
+from fedrcd.statistics.whole_maps import whole_residual_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,6 @@ class SiteResiduals:
     ) -> Rounds[Evidence[PairCumulants]]:
         """Ask for pair sums of the residuals given all sources [P, Algorithm 1, lines 17-19]."""
         moments = marginals.in_frame(setting.frame)
-        R, rest = residual_map(moments.cov, sources)
+        R, rest, *_ = (residual_map if setting.grid is None else whole_residual_map)(moments.cov, sources)
         sums = yield from ask(setting.residual_pairs(self.order, R, Basis(moments, sources)))
         return Evidence(rest, pair_cumulants(sums, setting.frame.keep(rest), self.estimator))
