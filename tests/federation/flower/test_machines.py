@@ -265,9 +265,9 @@ def test_a_coordinator_that_is_killed_resumes(machines):
     outcome = conduct(machines.coordinator, resumed, lambda _: None)
     assert same_as_one_process(machines, outcome)
     for name in NAMES:
-        fresh = logged(machines.disk.service(name))[before[name] :]
-        assert len({entry.digest for entry in fresh}) == 2
-        assert sum(entry.round == 1 for entry in fresh) == 1  # nobody was asked the first question twice
+        asked = [entry for entry in logged(machines.disk.service(name))[before[name] :] if entry.round]
+        assert len({entry.digest for entry in asked}) == 2
+        assert sum(entry.round == 1 for entry in asked) == 1  # nobody was asked the first question twice
 
 
 def _round(plan):
@@ -323,6 +323,7 @@ def test_a_patient_is_erased_at_a_site_and_gone_from_the_ledger_after_a_refresh(
     said = by_command(machines, "erase", disk.data(A), *own, "--ids", folder / "ids.txt")
     assert "600 rows" in said
     refreshed = json.loads(by_command(machines, "coordinator", "refresh", *shared, *book, *meeting))
+    assert (refreshed["held_back"], refreshed["pending_erasures"]) == ({}, {})
     assert {site: len(numbers) for site, numbers in refreshed["entries"].items()} == {A: 1, B: 0, C: 0}
     assert len(refreshed["results"]) == 1
     [edition] = [
