@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from fedrcd.data import Table, as_table, read_table, write_table
-from fedrcd.data.read import ENDINGS
+from fedrcd.data.sources.address import ENDINGS
 from fedrcd.errors import DataError, FileError
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -134,8 +134,9 @@ def test_a_missing_folder_is_named(tmp_path):
         read_table(tmp_path / "nowhere" / "a.csv")
 
 
-def test_a_folder_is_not_a_table(tmp_path):
-    with pytest.raises(FileError, match="is a folder; name a file in it"):
+def test_a_folder_without_tables_is_refused(tmp_path):
+    written(tmp_path, "notes.txt", "")
+    with pytest.raises(FileError, match="holds no file that ends in"):
         read_table(tmp_path)
 
 
@@ -172,8 +173,9 @@ def test_a_file_that_may_not_be_read_is_refused(name):
         Path(folder).chmod(0o755)
         path = written(Path(folder), name, "u,v\n1,2\n")
         path.chmod(0)
-        with bound_by_permissions(), pytest.raises(FileError, match=r"cannot read .*: permission denied"):
-            read_table(path)
+        for named in (path, Path(folder)):
+            with bound_by_permissions(), pytest.raises(FileError, match=rf"cannot read .*{name}: permission denied"):
+                read_table(named)
 
 
 def test_a_file_without_a_header_is_refused_without_showing_its_values(tmp_path):

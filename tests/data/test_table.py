@@ -90,7 +90,7 @@ def test_rows_do_not_show_when_a_table_is_printed():
         (GOOD * [1, 0, 1], "no variation in column 'x2' of t.csv; leave constant columns out"),
         (GOOD * [0, 0, 1], "no variation in columns 'x1', 'x2' of t.csv"),
         (GOOD[:, [0, 1, 0]], "columns 'x1', 'x3' of t.csv are identical; leave one out"),
-        (GOOD.tolist(), "must be a DataFrame, a 2-d array, an Arrow table or a path, got list"),
+        (GOOD.tolist(), "must be a DataFrame, a 2-d array, an Arrow stream or a path, got list"),
         (pd.Series([1.0, 2.0]), "got Series"),
         (pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}), "column 'b' of t.csv does not hold real numbers"),
         (pd.DataFrame({"a": [1, 2], "b": [1, "v"]}), "column 'b' of t.csv does not hold real numbers"),

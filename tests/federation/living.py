@@ -19,6 +19,7 @@ from fedrcd.api.membership import membership, send
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.site_file import matching, read_site, site_tables
+from fedrcd.data.sources.opening import source_of
 from fedrcd.data.table import Table
 from fedrcd.federation.ledger.configuration import Configuration, configure
 from fedrcd.federation.ledger.contribution import SignedContribution
@@ -81,14 +82,12 @@ def frame_of(X, *, first=0, columns=None) -> pd.DataFrame:
 
 
 def rows_of(table: pd.DataFrame, federation: Federation, site: str) -> list[Table]:
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
-    return site_tables(arrow, federation, federation.site(site), f"table of {site}")
+    return site_tables(source_of(table, f"table of {site}"), federation, federation.site(site))
 
 
 def rows_where(table: pd.DataFrame, federation: Federation, site: str, *conditions: str) -> dict[str, set[str]]:
     """Identifiers of the rows that meet all conditions, by block."""
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
-    return matching(arrow, federation, federation.site(site), conditions, f"table of {site}")
+    return matching(source_of(table, f"table of {site}"), federation, federation.site(site), conditions)
 
 
 def rows_by_parquet(table: pd.DataFrame, federation: Federation, site: str, folder: Path) -> list[Table]:

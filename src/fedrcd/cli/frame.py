@@ -56,6 +56,6 @@ def propose(
 
 def _labels(table: Path, columns: tuple[str, ...]) -> list[str]:
     """Which of the columns that label rows the table has."""
-    from fedrcd.data.read import read_arrow
+    from fedrcd.data.sources.address import source_at
 
-    return [name for name in columns if name in read_arrow(table).column_names]
+    return [name for name in columns if name in source_at(table).schema().names]

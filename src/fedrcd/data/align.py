@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedrcd.data.names import columns
+from fedrcd.data.rows import Converted
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError
 
@@ -43,6 +44,8 @@ def _aligned(table: Table, first: Table) -> Table:
             f"{table.source} {' and '.join(faults)}, compared with {first.source}; "
             "all tables must have the same columns"
         )
+    if not isinstance(table.data, np.ndarray):
+        return replace(table, data=Converted(table.data, first.columns), columns=first.columns)
     position = {name: j for j, name in enumerate(table.columns)}
     index = [position[name] for name in first.columns]
     return replace(table, data=np.take(table.values, index, axis=1), columns=first.columns)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fedrcd.data.read import read_arrow
 from fedrcd.data.rows import Converted, Rows
-from fedrcd.data.table import Table, as_table, check_table, from_array, from_arrow
+from fedrcd.data.sources.arrow_rows import ArrowRows
+from fedrcd.data.sources.held import fetched, held
+from fedrcd.data.sources.opening import require_columns, rows_of, source_of
+from fedrcd.data.table import Table, check_table, from_array
 from fedrcd.errors import ConfigError, DataError
-from fedrcd.suggest import did_you_mean
 from fedrcd.typing import Matrix, Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 
 def open_tables(
@@ -31,17 +27,12 @@ def open_tables(
     left_out, missing = _require_names(drop), _require_numbers(codes)
     if isinstance(obj, Table):
         tables = [_without(obj, left_out)] if obj.columns else _by_block(obj, source, left_out)
-    elif isinstance(obj, str | os.PathLike):
-        name = os.path.basename(obj)
-        tables = [from_arrow(_as_arrow(obj, left_out, name), name)]
     elif isinstance(obj, np.ndarray):
         tables = [_without(from_array(obj, source), left_out)]
     elif isinstance(obj, Rows):
         tables = [_without(_of_rows(obj), left_out)]
-    elif left_out:
-        tables = [from_arrow(_as_arrow(obj, left_out, source), source)]
     else:
-        tables = [as_table(obj, source, gaps=True)]
+        tables = [held(rows_of(obj, source, left_out))]
     if len(missing):
         tables = [_with_gaps(table, missing) for table in tables]
     for table in tables:
@@ -82,17 +73,11 @@ def _require_numbers(codes: Any) -> Vector:
     return values.astype(np.float64)
 
 
-def _require_columns(drop: Sequence[str], names: Sequence[str], source: str) -> None:
-    for name in drop:
-        if name not in names:
-            raise DataError(f"{source} has no column {name!r} to leave out{did_you_mean(name, names)}")
-
-
 def _without(table: Table, drop: Sequence[str]) -> Table:
     """The table without some columns."""
     if not drop:
         return table
-    _require_columns(drop, table.columns, table.source)
+    require_columns(drop, table.columns, table.source)
     kept = [j for j, name in enumerate(table.columns) if name not in drop]
     names = tuple(table.columns[j] for j in kept)
     if isinstance(table.data, np.ndarray):
@@ -107,49 +92,13 @@ def _by_block(labelled: Table, source: str, drop: Sequence[str] = ()) -> list[Ta
         return [replace(_without(from_array(labelled.data, source), drop), site=labelled.site, block=whole)]
     if isinstance(labelled.data, Rows):
         return [replace(_without(_of_rows(labelled.data), drop), site=labelled.site, block=whole)]
-    arrow = _as_arrow(labelled.data, drop, source)
+    place = source_of(labelled.data, source, drop)
     for what, name in (("id", labelled.id), ("block", labelled.block_column)):
-        if name and name not in arrow.column_names:
+        if name and name not in place.schema().names:
             raise DataError(f"{source} of site {labelled.site!r} has no {what} column {name!r}")
-    ids: tuple[str, ...] | None = None
-    if labelled.id:
-        ids = tuple(str(one) for one in arrow[labelled.id].to_pylist())
-        arrow = arrow.drop_columns([labelled.id])
+    rows = ArrowRows.of(place, drop=drop, id=labelled.id, label_column=labelled.block_column)
     if not labelled.block_column:
-        return [replace(from_arrow(arrow, source), site=labelled.site, block=whole, ids=ids)]
-    labels = np.array([str(label) for label in arrow[labelled.block_column].to_pylist()])
-    arrow = arrow.drop_columns([labelled.block_column])
-    return [
-        replace(
-            from_arrow(arrow.filter(labels == label), source),
-            site=labelled.site,
-            block=label,
-            ids=None if ids is None else tuple(np.array(ids)[labels == label].tolist()),
-        )
-        for label in dict.fromkeys(labels.tolist())
-    ]
-
-
-def _as_arrow(data: Any, drop: Sequence[str], source: str) -> pa.Table:
-    """Columns of a path, a frame or an Arrow table but some."""
-    import pyarrow as pa
-
-    if isinstance(data, str | os.PathLike):
-        arrow = read_arrow(data)
-    elif isinstance(data, pa.Table):
-        arrow = data
-    else:
-        import pandas as pd  # a second that a site which reads a file saves
-
-        if isinstance(data, pd.DataFrame):
-            return pa.Table.from_pandas(_frame_without(data, drop, source), preserve_index=False)
-        arrow = pa.table(data)
-    _require_columns(drop, arrow.column_names, source)
-    return arrow.drop_columns(list(drop)) if drop else arrow
-
-
-def _frame_without(frame: pd.DataFrame, drop: Sequence[str], source: str) -> pd.DataFrame:
-    """The frame without some columns, which may hold what Arrow does not know."""
-    names = [str(label) for label in frame.columns]
-    _require_columns(drop, names, source)
-    return frame.loc[:, [name not in drop for name in names]]
+        return [replace(held(rows), site=labelled.site, block=whole)]
+    texts = [name for name in (labelled.id, labelled.block_column) if name]
+    rows = replace(rows, place=fetched(place, rows.columns, texts))
+    return [replace(held(rows.with_label(label)), site=labelled.site, block=label) for label in rows.labels()]

@@ -5,21 +5,23 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedrcd.data.checks import check_values
 from fedrcd.data.federation import Federation, SiteEntry
-from fedrcd.data.read import read_arrow
-from fedrcd.data.table import Table, from_arrow
+from fedrcd.data.repeated import most_repeated
+from fedrcd.data.rows import count_rows
+from fedrcd.data.sources.address import source_at
+from fedrcd.data.sources.arrow_rows import ArrowRows, require_number
+from fedrcd.data.sources.held import fetched, held
+from fedrcd.data.sources.source import Source
+from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.suggest import did_you_mean
-from fedrcd.typing import BoolMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,39 +38,50 @@ RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def read_site(path: str | os.PathLike[str], federation: Federation, site: SiteEntry) -> list[Table]:
-    """The declared columns of a site's file, a table per declared block, in the order of the federation file.
+def read_site(address: str | os.PathLike[str], federation: Federation, site: SiteEntry) -> list[Table]:
+    """The declared columns of a site's rows, a table per declared block, in the order of the federation file.
 
     Rows of blocks that the federation does not name are left alone. A block may have no rows.
 
     Raises
     ------
     FileError
-        When the file cannot be read.
+        When the rows cannot be read.
     DataError
         When columns or identifiers are not what the federation says, or values cannot be used.
     """
-    return site_tables(read_arrow(path), federation, site, Path(path).name)
+    return site_tables(source_at(address), federation, site)
 
 
-def site_tables(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> list[Table]:
-    """As `read_site`, of an Arrow table."""
-    labels = block_labels(arrow, federation, site, source)
-    values = from_arrow(arrow.select(list(site.columns)), source).values
-    ids = _ids(arrow, federation.id_column, source)
+def site_tables(place: Source, federation: Federation, site: SiteEntry) -> list[Table]:
+    """As `read_site`, of a source."""
+    rows = _site_rows(place, federation, site)
     tables = []
     for label in site.blocks:
-        places = np.flatnonzero(labels == label)
-        mine = None if ids is None else tuple(ids[k] for k in places.tolist())
-        if mine is not None and federation.unit == "row" and len(set(mine)) < len(mine):
-            times = max(Counter(mine).values())
-            raise DataError(f"column {federation.id_column!r} of {source} names a row of block {label!r} {times} times")
-        own = values if len(places) == len(values) else values[places]
-        table = Table(own, site.name, label, columns=site.columns, source=source, ids=mine)
-        if len(places):
-            check_values(replace(table, source=f"block {label!r} of {source}"), gaps=True)
+        own = rows.with_label(label) if rows.label_column else rows
+        table = replace(held(own), site=site.name, block=label)
+        if rows.identified and federation.unit == "row":
+            times = most_repeated(chunk.ids or () for chunk in table.chunks())
+            if times > 1:
+                raise DataError(
+                    f"column {federation.id_column!r} of {place.name} names a row of block {label!r} {times} times"
+                )
+        if count_rows(table):
+            check_values(replace(table, source=f"block {label!r} of {place.name}"), gaps=True)
         tables.append(table)
     return tables
+
+
+def _site_rows(place: Source, federation: Federation, site: SiteEntry) -> ArrowRows:
+    """The declared columns of a site's rows, with what identifies and labels them."""
+    names = place.schema().names
+    _require_declared(names, federation, site, place.name)
+    texts = [name for name in (federation.id_column, federation.block_column) if name in names]
+    for name in site.columns:
+        require_number(place.schema().field(name).type, name, place.name)
+    near = fetched(place, site.columns, texts)
+    identified, labelled = (name if name in texts else "" for name in (federation.id_column, federation.block_column))
+    return ArrowRows(near, tuple(site.columns), identified, labelled)
 
 
 def require_same_rows(tables: Sequence[Table]) -> None:
@@ -94,65 +107,61 @@ def require_identified(tables: Sequence[Table]) -> None:
 
 
 def rows_matching(
-    path: str | os.PathLike[str], federation: Federation, site: SiteEntry, conditions: Sequence[str]
+    address: str | os.PathLike[str], federation: Federation, site: SiteEntry, conditions: Sequence[str]
 ) -> dict[str, set[str]]:
     """Identifiers of the rows of every block that meet all conditions, each "column relation value" on any column."""
-    return matching(read_arrow(path), federation, site, conditions, Path(path).name)
+    return matching(source_at(address), federation, site, conditions)
 
 
-def matching(
-    arrow: pa.Table, federation: Federation, site: SiteEntry, conditions: Sequence[str], source: str
-) -> dict[str, set[str]]:
-    """As `rows_matching`, of an Arrow table."""
-    labels = block_labels(arrow, federation, site, source)
-    ids = _ids(arrow, federation.id_column, source)
-    if ids is None:
-        require_identified(site_tables(arrow, federation, site, source))
-    chosen = np.ones(arrow.num_rows, dtype=bool)
-    for condition in conditions:
-        chosen &= _meeting(arrow, condition, source)
-    return {label: {(ids or [])[k] for k in np.flatnonzero(chosen & (labels == label))} for label in site.blocks}
+def matching(place: Source, federation: Federation, site: SiteEntry, conditions: Sequence[str]) -> dict[str, set[str]]:
+    """As `rows_matching`, of a source."""
+    import pyarrow as pa
+
+    schema = place.schema()
+    _require_declared(schema.names, federation, site, place.name)
+    if federation.id_column not in schema.names:
+        require_identified(site_tables(place, federation, site))
+    tests = [_condition(condition, schema, place.name) for condition in conditions]
+    labels = federation.block_column if federation.block_column in schema.names else ""
+    texts = [name for name in (federation.id_column, labels) if name in schema.names]
+    found: dict[str, set[str]] = {label: set() for label in site.blocks}
+    for batch in place.batches(list(dict.fromkeys([*texts, *(column for column, _ in tests)])), texts):
+        chosen = np.ones(batch.num_rows, dtype=bool)
+        for column, test in tests:
+            chosen &= np.array([one is not None and test(one) for one in batch.column(column).to_pylist()], dtype=bool)
+        part = batch.filter(pa.array(chosen))
+        blocks = part.column(labels).to_pylist() if labels else [site.blocks[0]] * part.num_rows
+        for block, one in zip(blocks, part.column(federation.id_column).to_pylist(), strict=True):
+            if str(block) in found:
+                found[str(block)].add(str(one))
+    return found
 
 
-def block_labels(arrow: pa.Table, federation: Federation, site: SiteEntry, source: str) -> Any:
-    """The block of every row of a site's table, which must have the declared columns."""
+def _require_declared(names: Sequence[str], federation: Federation, site: SiteEntry, source: str) -> None:
+    """Refuse a table without the declared columns, or without labels where there are several blocks."""
     for name in site.columns:
-        if name not in arrow.column_names:
+        if name not in names:
             raise DataError(f"{source} lacks column {name!r}, which the federation says site {site.name!r} holds")
-    if federation.block_column in arrow.column_names:
-        return np.array([str(label) for label in arrow[federation.block_column].to_pylist()], dtype=object)
-    if len(site.blocks) > 1:
+    if federation.block_column not in names and len(site.blocks) > 1:
         raise DataError(f"{source} lacks the block column {federation.block_column!r}")
-    return np.full(arrow.num_rows, site.blocks[0], dtype=object)
 
 
-def _ids(arrow: pa.Table, column: str, source: str) -> list[str] | None:
-    """Identifiers as texts, if there is a column of them."""
-    if column not in arrow.column_names:
-        return None
-    found = arrow[column].to_pylist()
-    if any(one is None for one in found):
-        raise DataError(f"column {column!r} of {source} has a row without identifier")
-    return [str(one) for one in found]
+def _condition(condition: str, schema: pa.Schema, source: str) -> tuple[str, Callable[[Any], bool]]:
+    """The column that a condition is on, and whether one of its values meets it; missing values meet none."""
+    from pyarrow import types
 
-
-def _meeting(arrow: pa.Table, condition: str, source: str) -> BoolMatrix:
-    """Which rows of a table meet a condition; missing values meet none."""
     parts = CONDITION.fullmatch(condition)
     if parts is None:
         raise ConfigError(f"--where {condition!r}: must be COLUMN RELATION VALUE with one of {', '.join(RELATIONS)}")
     name, value = parts["column"], parts["value"].strip("'\"")
-    if name not in arrow.column_names:
-        raise DataError(f"{source} has no column {name!r}{did_you_mean(name, arrow.column_names)}")
+    if name not in schema.names:
+        raise DataError(f"{source} has no column {name!r}{did_you_mean(name, schema.names)}")
     relation = RELATIONS[parts["relation"]]
-    column = arrow[name].to_pylist()
-    number: float | None
+    kind = schema.field(name).type
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
+        return name, lambda one: bool(relation(str(one), value))
     try:
         number = float(value)
     except ValueError:
-        number = None
-    numeric = all(one is None or isinstance(one, int | float) for one in column)
-    if numeric and number is None:
-        raise ConfigError(f"--where {condition!r}: column {name!r} holds numbers; compare it with one")
-    wanted: Any = number if numeric else value
-    return np.array([one is not None and bool(relation(one if numeric else str(one), wanted)) for one in column])
+        raise ConfigError(f"--where {condition!r}: column {name!r} holds numbers; compare it with one") from None
+    return name, lambda one: bool(relation(float(one) if isinstance(one, str) else one, number))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +14,16 @@ from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected, count_
 from fedrcd.errors import DataError
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of one site that lie in memory, with the block they belong to: `fedrcd.Table`.
+    """Rows of one site, with the block they belong to: `fedrcd.Table`.
 
     Parameters
     ----------
-    data : DataFrame, Arrow table, array, path or Rows
-        Rows are observations. Not part of the `repr`: rows do not belong in logs.
+    data : array, DataFrame, Arrow stream, path or Rows
+        Rows are observations. Whatever exports an Arrow stream counts as one, and a path may be that of a folder. Not
+        part of the `repr`: rows do not belong in logs.
     site : str
         Name of the site; empty where nobody said.
     block : str
@@ -110,15 +106,16 @@ class Table:
 
 
 def as_table(obj: object, source: str = "table", *, gaps: bool = False) -> Table:
-    """Checked table from a DataFrame, a 2-d array, an Arrow table, a path or a `Table`.
+    """Checked table from a DataFrame, a 2-d array, an Arrow stream, a path or a `Table`.
 
-    Integers, booleans and single precision become float64; a C-contiguous float64 array is not copied.
+    Integers, booleans and single precision become float64; a C-contiguous float64 array is not copied, nor is what
+    fills more than 32 MB elsewhere.
 
     Parameters
     ----------
-    obj : DataFrame, array, Arrow table, path or Table
+    obj : DataFrame, array, Arrow stream, path or Table
         Rows are observations. Columns of an array are called x1, x2, .... Polars frames and whatever else
-        exports an Arrow stream count as Arrow tables.
+        exports an Arrow stream count as Arrow streams.
     source : str
         What messages call the table; a path is called by its file name.
     gaps : bool
@@ -131,16 +128,15 @@ def as_table(obj: object, source: str = "table", *, gaps: bool = False) -> Table
     FileError
         When the path cannot be read.
     """
-    if isinstance(obj, str | os.PathLike):
-        from fedrcd.data.read import read_table
-
-        return read_table(obj, gaps=gaps)
     if isinstance(obj, Table):
         table = obj
     elif isinstance(obj, np.ndarray):
         table = from_array(obj, source)
     else:
-        table = _from_columns(obj, source)
+        from fedrcd.data.sources.held import held
+        from fedrcd.data.sources.opening import rows_of
+
+        table = held(rows_of(obj, source))
     check_table(table, gaps=gaps)
     return table
 
@@ -184,79 +180,3 @@ def from_array(array: np.ndarray[Any, Any], source: str) -> Table:
         array = np.ma.filled(array.astype(np.float64), np.nan)
     values = np.ascontiguousarray(array, dtype=np.float64)
     return Table(values, columns=default_names(values.shape[1]), source=source)
-
-
-def from_arrow(arrow: pa.Table, source: str) -> Table:
-    """Unchecked table of the columns of an Arrow table; missing entries become NaN.
-
-    Parameters
-    ----------
-    arrow : pyarrow.Table
-        Columns of integers, floats, decimals or booleans.
-    source : str
-        What messages call the table.
-    """
-    import pyarrow as pa
-
-    names = tuple(arrow.column_names)
-    check_names(names, source)
-    values = np.empty((arrow.num_rows, arrow.num_columns))
-    for j, (name, column) in enumerate(zip(names, arrow.columns, strict=True)):
-        if not _is_number(column.type):
-            raise _not_numeric(name, source)
-        first = 0
-        for chunk in column.cast(pa.float64(), safe=False).chunks:  # `to_numpy` would import pandas, which takes time
-            gaps = chunk.null_count > 0
-            values[first : first + len(chunk), j] = (
-                chunk.to_numpy(zero_copy_only=False) if gaps else np.from_dlpack(chunk)
-            )
-            first += len(chunk)
-    return Table(values, columns=names, source=source)
-
-
-def _from_columns(obj: Any, source: str) -> Table:
-    """Unchecked table from a pandas or an Arrow-like object."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if isinstance(obj, pd.DataFrame):
-        return _from_frame(obj, source)
-    try:
-        arrow = pa.table(obj) if hasattr(obj, "__arrow_c_stream__") else None
-    except pa.ArrowException:  # a single column exports a stream too
-        arrow = None
-    if arrow is None:
-        kind = type(obj).__name__
-        raise DataError(f"{source} must be a DataFrame, a 2-d array, an Arrow table or a path, got {kind}")
-    return from_arrow(arrow, source)
-
-
-def _from_frame(frame: pd.DataFrame, source: str) -> Table:
-    """Unchecked table of the columns of a DataFrame; missing entries become NaN."""
-    import pandas as pd
-    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
-
-    if frame.columns.nlevels > 1:
-        raise DataError(f"{source} has column names of several levels; flatten them first")
-    names = tuple("" if pd.isna(label) else str(label) for label in frame.columns)
-    check_names(names, source)
-    values = np.empty(frame.shape)
-    for j, name in enumerate(names):
-        column = frame.iloc[:, j]
-        is_number = is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype)
-        if not is_number and not is_bool_dtype(column.dtype):
-            raise _not_numeric(name, source)
-        values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return Table(values, columns=names, source=source)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    """Whether an Arrow type converts to float64; a column without any entry has the type null."""
-    from pyarrow import types
-
-    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
-    return any(test(kind) for test in tests)
-
-
-def _not_numeric(name: str, source: str) -> DataError:
-    return DataError(f"column {name!r} of {source} does not hold real numbers; encode it as numbers or leave it out")

@@ -9,8 +9,10 @@ stays where it is when other rows come or go.
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +30,9 @@ from fedrcd.statistics.grouped_sums import GroupedSums, Origin
 from fedrcd.typing import IntVector, Matrix
 
 LEAST_GROUPS = 10
+
+IN_MEMORY = 1 << 20
+"""Bytes of marks of rows that are held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,15 @@ class Grouping:
         """Tells this way to split from another, and nothing else; `rows` says what the rows are known by."""
         return hashlib.blake2b(rows.encode(), key=self.secret, digest_size=16, person=b"fedrcd split tag").hexdigest()
 
-    def split(self, rows: Rows, groups: int, site: str) -> list[Rows]:
-        """The rows of every group, none of them too small; rows without identifiers are known by their places."""
-        sizes = np.zeros(groups, dtype=np.int64)
-        marks = []
-        for _, ids, places in numbered(rows.chunks()):
-            marks.append(self.labels(map(str, places) if ids is None and places is not None else ids or (), groups))
-            sizes += np.bincount(marks[-1], minlength=groups)
+    def labelled(self, rows: Rows, groups: int) -> Iterator[tuple[Chunk, IntVector]]:
+        """All rows, with the group of every row; those without identifiers are known by their places."""
+        for chunk in numbered(rows.chunks()):
+            places = map(str, () if chunk.places is None else chunk.places)
+            yield chunk, self.labels(places if chunk.ids is None else chunk.ids, groups)
+
+    def require_large(self, sizes: IntVector, site: str) -> None:
+        """Raise if a group would have too few rows."""
+        groups = len(sizes)
         if sizes.min() < self.least:
             advice = "ask for fewer groups"
             if groups <= LEAST_GROUPS:
@@ -84,22 +91,51 @@ class Grouping:
                 f"site {site} refuses {groups} groups: the smallest would have {sizes.min()} rows and must have "
                 f"{self.least}; {advice}"
             )
+
+    def split(self, rows: Rows, groups: int, site: str) -> list[Rows]:
+        """The rows of every group, none of them too small; takes a pass, and one for each group that is read."""
+        sizes, marks = np.zeros(groups, dtype=np.int64), _Marks(groups)
+        for _, labels in self.labelled(rows, groups):
+            marks.add(labels)
+            sizes += np.bincount(labels, minlength=groups)
+        self.require_large(sizes, site)
         return [_GroupRows(rows, marks, group, int(sizes[group])) for group in range(groups)]
+
+
+class _Marks:
+    """The group of every row, beyond some thousand rows in a file that vanishes."""
+
+    def __init__(self, groups: int) -> None:
+        self._kind = np.min_scalar_type(max(groups - 1, 1))
+        self._file = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - closed when nobody holds it
+        weakref.finalize(self, self._file.close)
+
+    def add(self, labels: IntVector) -> None:
+        """Take the groups of the next rows."""
+        self._file.write(labels.astype(self._kind).tobytes())
+
+    def of(self, first: int, count: int) -> IntVector:
+        """The groups of so many rows."""
+        self._file.seek(first * self._kind.itemsize)
+        return np.frombuffer(self._file.read(count * self._kind.itemsize), dtype=self._kind)
 
 
 @dataclass(frozen=True, eq=False)
 class _GroupRows(Derived):
-    """The rows of one group: `marks` has the group of every row, chunk by chunk."""
+    """The rows of one group."""
 
     rows: Rows
-    marks: list[IntVector]
+    marks: _Marks
     group: int
     count: int
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows of this group."""
-        for chunk, marks in zip(self.rows.chunks(), self.marks, strict=True):
-            yield chunk.keep(marks == self.group)
+        first = 0
+        for chunk in self.rows.chunks():
+            labels = self.marks.of(first, len(chunk.values))
+            first += len(chunk.values)
+            yield chunk.keep(labels == self.group)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

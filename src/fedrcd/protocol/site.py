@@ -6,9 +6,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, Protocol
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.typing import Matrix
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 ROWS_PER_PIECE = 2048
 """Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
@@ -93,18 +97,16 @@ class LocalSite:
         return None if share is None else share.finish(self._sums(share.question, fills=share.fills))
 
     def sums_by_group(self, question: Question[Any], layout: Layout | None) -> GroupedSums | None:
-        """The sums of each group of rows; None if it has no share in the question."""
-        parts = self.split(question.groups)
-        answers: list[Any] = [replace(self, rows=part).answer(question.each, layout) for part in parts]
-        if any(answer is None for answer in answers):
+        """The sums of each group of rows, in one pass; None if it has no share in the question."""
+        share = question.each.share(layout, 0 if layout is None else self.place_in(layout))
+        if share is None:
             return None
-        return GroupedSums({(self.name, self.block): tuple(answers)})
+        parts = self._sums_of_groups(share.question, question.groups, fills=share.fills)
+        return GroupedSums({(self.name, self.block): tuple(share.finish(one) for one in parts)})
 
     def split(self, groups: int) -> list[Rows]:
         """The rows of every group, by the secret of this site."""
-        if self.grouping is None:
-            raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
-        return self.grouping.split(self.rows, groups, self.name)
+        return self._require_grouping().split(self.rows, groups, self.name)
 
     def place_in(self, layout: Layout) -> int:
         """Number of this holding in a layout that says of it what is true."""
@@ -116,18 +118,70 @@ class LocalSite:
         raise ProtocolError(f"the plan of the federation does not know site {self.name!r} with block {self.block!r}")
 
     def _sums(self, question: Question[Any], *, fills: bool) -> Any:
+        sums_of_piece = self._piecewise(question, fills=fills)
+        size = ROWS_PER_PIECE if question.grid is None else ROWS_PER_EXACT_PIECE
+        with one_blas_thread():
+            return _sum_in_order(sums_of_piece, self._pieces(size), self.threads)
+
+    def _sums_of_groups(self, question: Question[Any], groups: int, *, fills: bool) -> list[Any]:
+        """The sums of every group: the same bits as if its rows were those of a site."""
+        sums_of_piece = self._piecewise(question, fills=fills)
+
+        def sums_of(part: tuple[int, Matrix]) -> tuple[int, Any]:
+            return part[0], sums_of_piece(part[1])
+
+        totals: list[Any] = [None] * groups
+        with one_blas_thread(), _mapped(sums_of, self._pieces_of_groups(groups), self.threads) as found:
+            for group, sums in found:
+                totals[group] = sums if totals[group] is None else totals[group] + sums
+        return totals
+
+    def _pieces_of_groups(self, groups: int) -> Iterator[tuple[int, Matrix]]:
+        """The rows in pieces of one group each; at least one of every group, if an empty one."""
+        grouping = self._require_grouping()
+        sizes = np.zeros(groups, dtype=np.int64)
+        open_pieces: list[Matrix | None] = [None] * groups
+        filled = [0] * groups
+        for chunk, labels in grouping.labelled(self.rows, groups):
+            sizes += np.bincount(labels, minlength=groups)
+            together = np.argsort(labels, kind="stable")
+            ends = np.cumsum(np.bincount(labels, minlength=groups))
+            for group, (first, last) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
+                rows = chunk.values[together[first:last]]
+                while len(rows):
+                    piece = open_pieces[group]
+                    if piece is None:
+                        piece = open_pieces[group] = np.empty((ROWS_PER_PIECE, chunk.values.shape[1]))
+                    taken = min(ROWS_PER_PIECE - filled[group], len(rows))
+                    piece[filled[group] : filled[group] + taken] = rows[:taken]
+                    filled[group] += taken
+                    rows = rows[taken:]
+                    if filled[group] == ROWS_PER_PIECE:
+                        yield group, piece
+                        open_pieces[group], filled[group] = None, 0
+        grouping.require_large(sizes, self.name)
+        nothing = np.empty((0, len(self.columns)))
+        for group, piece in enumerate(open_pieces):
+            if piece is not None or not sizes[group]:
+                yield group, nothing if piece is None else piece[: filled[group]]
+
+    def _require_grouping(self) -> Grouping:
+        if self.grouping is None:
+            raise ProtocolError(f"site {self.name} has no secret to split its rows into groups by")
+        return self.grouping
+
+    def _piecewise(self, question: Question[Any], *, fills: bool) -> Callable[[Matrix], Any]:
+        """What makes sums of some rows."""
         missing = [name for name in question.variables if name not in self.columns]
         if missing and not fills:
             raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
         chosen = [self.columns.index(name) if name in self.columns else ABSENT for name in question.variables]
-        size = ROWS_PER_PIECE if question.grid is None else ROWS_PER_EXACT_PIECE
 
         def sums_of_piece(piece: Matrix) -> Any:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
                 return question.answer(self._blocks(question, chosen, piece), gaps=self.gaps)
 
-        with one_blas_thread():
-            return _sum_in_order(sums_of_piece, self._pieces(size), self.threads)
+        return sums_of_piece
 
     def _pieces(self, size: int) -> Iterator[Matrix]:
         """The rows in pieces; at least one, if an empty one, for there must be sums."""
@@ -152,24 +206,28 @@ class LocalSite:
 
 
 def _sum_in_order(sums_of: Callable[[Matrix], S], parts: Iterator[Matrix], threads: int) -> S:
-    """Sum of all pieces, added in order; threads work at most a few pieces ahead."""
-    first, second = next(parts), next(parts, None)
-    if second is None:
-        return sums_of(first)
-    every = chain([first, second], parts)
-    if threads == 1:
-        return _add_up(map(sums_of, every))
+    """Sum of all pieces, added in order."""
+    with _mapped(sums_of, parts, threads) as found:
+        return _add_up(found)
+
+
+@contextmanager
+def _mapped(function: Callable[[A], B], parts: Iterator[A], threads: int) -> Iterator[Iterator[B]]:
+    """What a function makes of parts, in order; threads work at most a few parts ahead."""
+    first = list(islice(parts, 2))
+    every = chain(first, parts)
+    if threads == 1 or len(first) < 2:
+        yield map(function, every)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return _add_up(_ahead(pool, sums_of, every, 2 * threads))
+        yield _ahead(pool, function, every, 2 * threads)
 
 
-def _ahead(
-    pool: ThreadPoolExecutor, sums_of: Callable[[Matrix], S], parts: Iterable[Matrix], ahead: int
-) -> Iterator[S]:
+def _ahead(pool: ThreadPoolExecutor, function: Callable[[A], B], parts: Iterable[A], ahead: int) -> Iterator[B]:
     """Results in order, with a bounded number of pieces waiting."""
-    waiting: deque[Future[S]] = deque()
+    waiting: deque[Future[B]] = deque()
     for part in parts:
-        waiting.append(pool.submit(sums_of, part))
+        waiting.append(pool.submit(function, part))
         if len(waiting) > ahead:
             yield waiting.popleft().result()
     while waiting:

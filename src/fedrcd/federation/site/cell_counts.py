@@ -16,6 +16,8 @@ def few_levels(rows: Rows, most: int) -> dict[str, Vector]:
     """The columns with at most so many different values, each with its values in order."""
     found: dict[int, Vector] = {j: np.empty(0) for j in range(len(rows.columns))}
     for values, *_ in rows.chunks():
+        if not found:  # most tables have none, and a pass over many rows takes minutes
+            break
         for j in list(found):
             if len(np.unique(values[:1000, j])) > most:
                 del found[j]

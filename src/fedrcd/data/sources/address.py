@@ -1,0 +1,83 @@
+"""From what a user names to a source: a file, a folder, a pattern."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+
+from fedrcd.data.sources.columnar_file import ArrowFile, ParquetFile
+from fedrcd.data.sources.faults import reason
+from fedrcd.data.sources.folder import Folder
+from fedrcd.data.sources.source import Source
+from fedrcd.data.sources.text_file import SEPARATORS, TextFile
+from fedrcd.errors import FileError
+from fedrcd.suggest import did_you_mean
+
+ENDINGS = (*SEPARATORS, ".parquet", ".arrow", ".feather")
+
+
+def source_at(address: str | os.PathLike[str]) -> Source:
+    """The rows at an address.
+
+    Parameters
+    ----------
+    address : str or path
+        A file that ends in .csv, .csv.gz, .tsv, .parquet, .arrow or .feather; a folder of such files, or a pattern like
+        `rows/*.parquet`: one table, the files in the order of their names.
+    """
+    text = os.fspath(address)
+    path = Path(text)
+    if path.is_dir():
+        return _together(_files_in(path), text)
+    if not path.exists() and glob.has_magic(text):
+        return _together([Path(one) for one in glob.glob(text, recursive=True) if os.path.isfile(one)], text)
+    require_file(path)
+    return _file(path, path.name)
+
+
+def ending_of(path: Path) -> str:
+    """The one of `ENDINGS` that a file has."""
+    for ending in ENDINGS:
+        if path.name.lower().endswith(ending):
+            return ending
+    raise FileError(f"{path.name} has an unknown ending; known are {', '.join(ENDINGS)}")
+
+
+def require_file(path: Path) -> None:
+    """Raise unless there is a file, with a hint at one of a similar name."""
+    if not path.parent.is_dir():
+        raise FileError(f"there is no folder {path.parent}, so no file {path.name} in it")
+    if not path.exists():
+        others = [other.name for other in path.parent.iterdir()]
+        raise FileError(f"there is no file {path}{did_you_mean(path.name, others)}")
+
+
+def _file(path: Path, name: str) -> Source:
+    """The source in one file."""
+    ending = ending_of(path)
+    if ending in SEPARATORS:
+        return TextFile(path, name, SEPARATORS[ending])
+    return ParquetFile(path, name) if ending == ".parquet" else ArrowFile(path, name)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The files of a folder and the folders in it; those whose names begin with a point or a line are not of it."""
+    try:
+        found = [Path(where) / name for where, _, names in os.walk(folder, onerror=_raise) for name in names]
+    except OSError as error:
+        raise FileError(f"cannot read {folder}: {reason(error)}") from None
+    return [one for one in found if not any(part.startswith((".", "_")) for part in one.relative_to(folder).parts)]
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _together(files: list[Path], name: str) -> Source:
+    """Files as one table."""
+    known = [one for one in files if one.name.lower().endswith(ENDINGS)]
+    if not known:
+        raise FileError(f"{name} holds no file that ends in {', '.join(ENDINGS)}")
+    shown = os.path.basename(os.path.normpath(name))
+    return Folder(tuple(_file(one, one.name) for one in sorted(known, key=os.fspath)), shown)

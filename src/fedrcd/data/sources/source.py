@@ -1,0 +1,44 @@
+"""What a place where rows lie must be able to do; `ArrowRows` makes numbers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_PER_BATCH = 32_768
+"""Rows that are read at a time, where the source leaves the choice."""
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A place where rows lie: it gives them in batches, in one order, as often as it is asked."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it; never a secret."""
+        ...
+
+    @property
+    def count(self) -> int | None:
+        """How many rows there are; None if that takes a pass."""
+        ...
+
+    @property
+    def waits(self) -> bool:
+        """Whether reading waits for a disk or another process, so that it is worth being a batch ahead."""
+        ...
+
+    def stamp(self) -> object:
+        """Something that stays equal as long as the rows are the same, where the source can tell; else None."""
+        ...
+
+    def schema(self) -> pa.Schema:
+        """Names and types of all columns."""
+        ...
+
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """All rows, with these columns at least; `texts` are those that identify or label rows."""
+        ...
