@@ -480,7 +480,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS, deleting=st.booleans(), door=st.sampled_from(["serve", "preview", "check", "contribute"]))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_rows_are_out_at_every_door_once_they_are_out_at_one(tmp_path_factory, steps, deleting, door):
     """Whether or not the table loses them as well."""
     place = Place.of(tmp_path_factory.mktemp("life"), table_of(3, N))

@@ -8,7 +8,7 @@ from tests.federation.edition_histories import live
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, 4])  # forced now and then, plain, with groups; `make verify` lives 1,000
 def test_a_life_tells_nobody(seed, tmp_path):
     ending = live(tmp_path, seed)
     assert ending.problems == []
@@ -16,9 +16,6 @@ def test_a_life_tells_nobody(seed, tmp_path):
 
 
 def test_the_checker_finds_what_the_rule_prevents(tmp_path, monkeypatch):
-    """Without the rule the same lives tell single persons."""
+    """Without the rule the same life tells single persons."""
     monkeypatch.setattr(edition_histories, "OFF", ("batch",))
-    for seed in (1, 2, 3):
-        (tmp_path / str(seed)).mkdir()
-        problems = live(tmp_path / str(seed), seed).problems
-        assert any("persons are told" in problem for problem in problems)
+    assert any("persons are told" in problem for problem in live(tmp_path, 1).problems)
