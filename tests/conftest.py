@@ -3,6 +3,7 @@
 from functools import cache
 
 import pytest
+import typer.main
 import typer.testing
 from hypothesis import settings
 
@@ -10,7 +11,7 @@ settings.register_profile("fedrcd", deadline=None, derandomize=True, max_example
 settings.load_profile("fedrcd")
 
 # Every command that a test types would build all commands anew, which takes longer than most of them run.
-typer.testing._get_command = cache(typer.testing._get_command)
+typer.testing._get_command = typer.main.get_command = cache(typer.main.get_command)
 
 WAITING = ("test_machines.py", "test_page_in_browser.py")
 """Files that mostly wait for other processes: started first, they do not keep everybody waiting at the end."""

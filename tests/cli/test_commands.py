@@ -1,8 +1,6 @@
-"""The commands as a user types them, in processes of their own."""
+"""The commands as a user types them."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -10,31 +8,22 @@ import pytest
 
 from fedrcd import Discovery
 from fedrcd.data.examples import example_paths
-
-
-def fedrcd(*arguments, cwd=None):
-    command = [sys.executable, "-c", "from fedrcd.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
-
-
-def last_line(done):
-    """What was said last; signs of life may stand before it on a slow machine."""
-    return done.stderr.splitlines()[-1]
+from tests.cli.commands import entered, in_a_process, last_line
 
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("simulated")
-    done = fedrcd("simulate", "--out", folder, "--p", 6, "--rows", 400, "--sites", 3, "--seed", 7)
+    done = entered("simulate", "--out", folder, "--p", 6, "--rows", 400, "--sites", 3, "--seed", 7)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def test_the_example_is_discovered_and_written_in_every_format(tmp_path):
-    assert fedrcd("example", "hospitals", "--out", tmp_path).returncode == 0
+    assert entered("example", "hospitals", "--out", tmp_path).returncode == 0
     tables = sorted(tmp_path.glob("*.csv"))
     outs = [tmp_path / f"result{ending}" for ending in (".json", ".dot", ".gml")]
-    done = fedrcd("discover", *tables, *(part for out in outs for part in ("--out", out)))
+    done = entered("discover", *tables, *(part for out in outs for part in ("--out", out)))
     assert done.returncode == 0, done.stderr
     assert "order" in done.stdout
     assert set(Discovery.from_json(outs[0]).order) == set(pd.read_csv(tables[0]).columns)
@@ -43,7 +32,7 @@ def test_the_example_is_discovered_and_written_in_every_format(tmp_path):
 
 
 def test_json_output_is_a_discovery(simulated):
-    done = fedrcd("discover", *sorted(simulated.glob("*.csv")), "--method", "fedrcd-ni", "--json")
+    done = entered("discover", *sorted(simulated.glob("*.csv")), "--method", "fedrcd-ni", "--json")
     found = Discovery.from_json(done.stdout)
     assert (found.method, found.rounds, found.rows, found.sites) == ("fedrcd-ni", 1, 1200, 3)
 
@@ -57,36 +46,36 @@ def test_simulated_tables_come_with_their_truth(simulated):
 
 
 def test_the_same_seed_simulates_the_same_bytes(simulated, tmp_path):
-    fedrcd("simulate", "--out", tmp_path, "--p", 6, "--rows", 400, "--sites", 3, "--seed", 7)
+    entered("simulate", "--out", tmp_path, "--p", 6, "--rows", 400, "--sites", 3, "--seed", 7)
     assert (tmp_path / "site_2.csv").read_bytes() == (simulated / "site_2.csv").read_bytes()
 
 
 def test_a_topology_is_simulated_with_its_names_as_parquet(tmp_path):
-    done = fedrcd("simulate", "--out", tmp_path, "--topology", "asia", "--rows", 50, "--sites", 1, "--parquet")
+    done = entered("simulate", "--out", tmp_path, "--topology", "asia", "--rows", 50, "--sites", 1, "--parquet")
     assert done.returncode == 0, done.stderr
     assert "dysp" in pd.read_parquet(tmp_path / "site_1.parquet").columns
 
 
 def test_methods_are_listed_for_people_and_for_programs():
-    assert "fedrcd-x" in fedrcd("methods").stdout
-    listed = json.loads(fedrcd("methods", "--json").stdout)
+    assert "fedrcd-x" in in_a_process("methods").stdout
+    listed = json.loads(entered("methods", "--json").stdout)
     assert {"name", "rounds", "payload", "coverage", "scale_free", "erasable", "options"} <= set(listed[0])
 
 
 def test_evaluate_prints_one_row_per_method_and_every_score_as_json():
     arguments = ["evaluate", "--methods", "fedrcd-ni,fedrcd-x", "--noise", "laplace,gamma", "--seeds", 1]
     arguments += ["--p", 5, "--sites", 2, "--rows", 300]
-    shown = fedrcd(*arguments)
+    shown = entered(*arguments)
     assert shown.returncode == 0, shown.stderr
     assert "fedrcd-ni" in shown.stdout
     assert "0.940 / 0.942" not in shown.stdout
-    scores = json.loads(fedrcd(*arguments, "--json").stdout)
+    scores = json.loads(entered(*arguments, "--json").stdout)
     assert len(scores) == 4
     assert all(0 <= score["ancestral_accuracy"] <= 1 for score in scores)
 
 
 def test_the_figures_of_the_paper_stand_beside_its_own_setting():
-    shown = fedrcd("evaluate", "--methods", "fedrcd-ni", "--noise", "laplace", "--seeds", 1)
+    shown = entered("evaluate", "--methods", "fedrcd-ni", "--noise", "laplace", "--seeds", 1)
     assert "0.940 / 0.942" in shown.stdout
 
 
@@ -131,7 +120,7 @@ def spoiled(good, what):
 )
 def test_a_bad_table_is_refused_in_one_line_that_names_it(good, tmp_path, what, code, words):
     spoiled(good, what).to_csv(tmp_path / "t.csv", index=False)
-    done = fedrcd("discover", tmp_path / "t.csv")
+    done = entered("discover", tmp_path / "t.csv")
     assert done.returncode == code
     assert last_line(done).startswith("error: ")
     assert "Traceback" not in done.stderr
@@ -140,16 +129,16 @@ def test_a_bad_table_is_refused_in_one_line_that_names_it(good, tmp_path, what, 
 
 def test_a_column_can_be_left_out(good, tmp_path):
     good.assign(patient="text").to_csv(tmp_path / "t.csv", index=False)
-    assert "'patient'" in fedrcd("discover", tmp_path / "t.csv").stderr
-    done = fedrcd("discover", tmp_path / "t.csv", "--drop", "patient", "--json")
+    assert "'patient'" in entered("discover", tmp_path / "t.csv").stderr
+    done = entered("discover", tmp_path / "t.csv", "--drop", "patient", "--json")
     assert set(Discovery.from_json(done.stdout).names) == {"a", "b", "c"}
-    assert "did you mean 'patient'" in fedrcd("discover", tmp_path / "t.csv", "--drop", "patent").stderr
+    assert "did you mean 'patient'" in entered("discover", tmp_path / "t.csv", "--drop", "patent").stderr
 
 
 def test_mismatched_columns_are_named(good, tmp_path):
     good.to_csv(tmp_path / "one.csv", index=False)
     good.rename(columns={"c": "d"}).to_csv(tmp_path / "two.csv", index=False)
-    done = fedrcd("discover", tmp_path / "one.csv", tmp_path / "two.csv")
+    done = entered("discover", tmp_path / "one.csv", tmp_path / "two.csv")
     assert done.returncode == 3
     assert "'c'" in done.stderr
     assert "two.csv" in done.stderr
@@ -180,16 +169,21 @@ def test_mismatched_columns_are_named(good, tmp_path):
 )
 def test_a_mistake_gets_one_line_and_its_exit_code(arguments, code, word, tmp_path):
     tables = dict(zip(("TABLE", "OTHER"), example_paths(), strict=False))
-    done = fedrcd(*(tables.get(part, part) for part in arguments), cwd=tmp_path)
+    done = entered(*(tables.get(part, part) for part in arguments), cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert last_line(done).startswith("error: ")
     assert "Traceback" not in done.stderr
     assert word in done.stderr
 
 
+def test_a_process_ends_with_the_line_and_the_code():
+    done, here = in_a_process("discover", "no-such.csv"), entered("discover", "no-such.csv")
+    assert (done.returncode, last_line(done)) == (here.returncode, last_line(here)) == (4, last_line(done))
+
+
 def test_gaussian_data_are_answered_with_a_note_that_the_order_is_not_identified(tmp_path):
     rows = pd.DataFrame(np.random.default_rng(1).normal(size=(2000, 3)), columns=["a", "b", "c"])
     rows.to_csv(tmp_path / "t.csv", index=False)
-    done = fedrcd("discover", tmp_path / "t.csv")
+    done = entered("discover", tmp_path / "t.csv")
     assert done.returncode == 0
     assert "arbitrary" in " ".join(done.stdout.split())

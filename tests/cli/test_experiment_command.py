@@ -1,7 +1,6 @@
 """`python -m experiments`, as a user types it."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -11,32 +10,32 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from experiments.__main__ import app
 
-from tests.cli.test_commands import last_line
+from tests.cli.commands import entered, last_line
 
 ROOT = Path(__file__).parents[2]
 PAPERS = {"complexity", "noise", "ablation", "scalability", "invariance", "stratification", "per-noise", "bnlearn"}
 OURS = {"sample-size", "when-scale-suffices", "coefficient", "site-effects"}
 
 
-def experiments(*arguments, cwd=ROOT):
-    """Run `python -m experiments` in a folder; what came of it."""
-    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
-    place = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=cwd, env=place)
+def experiments(*arguments, cwd=None):
+    """Type `python -m experiments` in a folder; what came of it."""
+    return entered(*arguments, cwd=cwd, commands=app)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    done = experiments("run", "ablation", "--seeds", 1, "--results", folder)
+    done = experiments("run", "ablation", "--seeds", 1, "--processes", 1, "--results", folder)
     assert done.returncode == 0, done.stderr
     assert "99 cells measured" in done.stdout
     return folder
 
 
 def test_all_experiments_are_listed():
-    listed = json.loads(experiments("list", "--json").stdout)
+    command = [sys.executable, "-m", "experiments", "list", "--json"]
+    listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
     assert {one["name"] for one in listed} == PAPERS | OURS
     assert all(one["paper"] for one in listed if one["name"] in PAPERS)
     assert all(0 < one["cells"] <= one["cells_full"] for one in listed)
@@ -76,7 +75,7 @@ def test_a_method_that_has_changed_is_measured_anew_and_nothing_else(ran, tmp_pa
     done = experiments("forget", "fedhc", "--results", folder)
     assert done.stdout == "ablation: 11 cells of fedhc dropped; run it again to measure them\n"
     assert (folder / "ablation.parquet").read_bytes() != (ran / "ablation.parquet").read_bytes()
-    again = experiments("run", "ablation", "--seeds", 1, "--results", folder)
+    again = experiments("run", "ablation", "--seeds", 1, "--processes", 1, "--results", folder)
     assert "11 cells measured, 88 found done" in again.stdout
     assert (folder / "ablation.parquet").read_bytes() == (ran / "ablation.parquet").read_bytes()
     assert "no experiment" in experiments("forget", "fed-direct", "--results", folder).stdout

@@ -1,34 +1,34 @@
 import pytest
 
 from fedrcd import Discovery
-from tests.cli.test_commands import fedrcd, last_line
+from tests.cli.commands import entered, last_line
 
 
 @pytest.fixture(scope="module")
 def vertical(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vertical")
-    done = fedrcd("simulate", "--out", folder, "--p", 6, "--rows", 500, "--sites", 3, "--partition", "vertical")
+    done = entered("simulate", "--out", folder, "--p", 6, "--rows", 500, "--sites", 3, "--partition", "vertical")
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def test_a_simulated_vertical_federation_is_discovered(vertical):
     files = sorted(vertical.glob("*.csv"))
-    done = fedrcd("discover", *files, "--federation", vertical / "federation.toml", "--json")
+    done = entered("discover", *files, "--federation", vertical / "federation.toml", "--json")
     assert done.returncode == 0, done.stderr
     found = Discovery.from_json(done.stdout)
     assert (found.method, found.sites, found.rows) == ("fedrcd-sp", 3, 500)
 
 
 def test_a_hybrid_federation_is_discovered(tmp_path):
-    fedrcd("simulate", "--out", tmp_path, "--p", 6, "--rows", 300, "--sites", 4, "--partition", "hybrid")
-    done = fedrcd("discover", *sorted(tmp_path.glob("*.csv")), "--federation", tmp_path / "federation.toml", "--json")
+    entered("simulate", "--out", tmp_path, "--p", 6, "--rows", 300, "--sites", 4, "--partition", "hybrid")
+    done = entered("discover", *sorted(tmp_path.glob("*.csv")), "--federation", tmp_path / "federation.toml", "--json")
     assert done.returncode == 0, done.stderr
     assert Discovery.from_json(done.stdout).rows > 0
 
 
 def test_a_site_without_a_file_is_named(vertical):
-    done = fedrcd("discover", vertical / "site_1.csv", "--federation", vertical / "federation.toml")
+    done = entered("discover", vertical / "site_1.csv", "--federation", vertical / "federation.toml")
     assert done.returncode == 2
     assert "site_2" in last_line(done)
 
@@ -36,7 +36,7 @@ def test_a_site_without_a_file_is_named(vertical):
 def test_a_file_without_a_site_is_named(vertical, tmp_path):
     stray = tmp_path / "hospital.csv"
     stray.write_bytes((vertical / "site_1.csv").read_bytes())
-    done = fedrcd("discover", *sorted(vertical.glob("*.csv")), stray, "--federation", vertical / "federation.toml")
+    done = entered("discover", *sorted(vertical.glob("*.csv")), stray, "--federation", vertical / "federation.toml")
     assert done.returncode == 2
     assert "hospital" in last_line(done)
 
@@ -46,7 +46,7 @@ def test_rows_that_are_not_what_the_file_says_are_named(vertical, tmp_path):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     lines = (tmp_path / "site_1.csv").read_text().splitlines()
     (tmp_path / "site_1.csv").write_text("\n".join(lines[:-3]) + "\n")
-    done = fedrcd("discover", *sorted(tmp_path.glob("*.csv")), "--federation", tmp_path / "federation.toml")
+    done = entered("discover", *sorted(tmp_path.glob("*.csv")), "--federation", tmp_path / "federation.toml")
     assert done.returncode == 3
     assert "497 rows" in last_line(done)
 
@@ -58,6 +58,6 @@ def test_a_missing_pair_is_named_before_any_table_is_read(tmp_path):
         '[[site]]\nname = "two"\ncolumns = ["b", "c"]\nblocks = ["x"]\n'
         '[[block]]\nlabel = "x"\nrows = 10\n'
     )
-    done = fedrcd("discover", tmp_path / "one.csv", tmp_path / "two.csv", "--federation", tmp_path / "federation.toml")
+    done = entered("discover", tmp_path / "one.csv", tmp_path / "two.csv", "--federation", tmp_path / "federation.toml")
     assert done.returncode == 3
     assert "'a' and 'c' together" in last_line(done)

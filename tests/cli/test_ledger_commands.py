@@ -14,7 +14,7 @@ from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnsw
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.messages.requests import Reply
-from tests.cli.test_commands import fedrcd, last_line
+from tests.cli.commands import entered, in_a_process, last_line
 from tests.federation.living import federation_of, frame_of, sample
 
 FEDERATION = federation_of(3, ("north", "south"))
@@ -79,7 +79,7 @@ def test_the_life_of_a_federation_in_processes_of_their_own(folder):
         ("ledger", "verify", "l.db"),
     ]
     for step in steps:
-        done = fedrcd(*step)
+        done = in_a_process(*step)
         assert done.returncode == 0, done.stderr
     assert "every record is as it was written" in done.stdout
     assert "Certificate of erasure" in (folder / "c.html").read_text()
@@ -302,7 +302,7 @@ def test_another_frame_is_refused_at_the_site(folder):
 
 
 def test_errors_of_a_process_are_one_line_with_their_code(folder):
-    done = fedrcd("ledger", "show", "absent.db")
+    done = entered("ledger", "show", "absent.db")
     assert done.returncode == 4
     assert last_line(done) == "error: there is no ledger absent.db"
 

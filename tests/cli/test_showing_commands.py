@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from fedrcd.data.examples import example_paths
-from tests.cli.test_commands import fedrcd, last_line
+from tests.cli.commands import entered, last_line
 from tests.report import results
 
 
@@ -19,7 +19,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     results.hospitals().to_json(folder / "one.json")
     outs = ["--out", folder / "two.json", "--out", folder / "two.svg", "--report", folder / "two.html"]
-    done = fedrcd("discover", *example_paths(), "--method", "fedrcd-x", *outs)
+    done = entered("discover", *example_paths(), "--method", "fedrcd-x", *outs)
     assert done.returncode == 0, done.stderr
     assert f"written: {folder / 'two.html'}" in done.stdout
     return folder
@@ -32,10 +32,10 @@ def test_a_report_comes_with_the_order_of_standardised_data(written):
 
 
 def test_results_are_compared_as_text_json_and_page(written):
-    done = fedrcd("compare", written / "one.json", written / "two.json", "--report", written / "changes.html")
+    done = entered("compare", written / "one.json", written / "two.json", "--report", written / "changes.html")
     assert done.stdout.startswith("one -> two: edges: 12 added")
     assert "What changed: one → two" in (written / "changes.html").read_text(encoding="utf-8")
-    told = json.loads(fedrcd("compare", written / "one.json", written / "two.json", "--json").stdout)
+    told = json.loads(entered("compare", written / "one.json", written / "two.json", "--json").stdout)
     assert sum(edge["change"] == "added" for edge in told["edges"]) == 12
 
 
@@ -51,7 +51,7 @@ BROKEN = {
 def test_a_result_that_cannot_be_read_is_named_with_the_reason(written, tmp_path, name):
     text, reason = BROKEN[name]
     (tmp_path / name).write_text(text)
-    done = fedrcd("compare", written / "one.json", tmp_path / name)
+    done = entered("compare", written / "one.json", tmp_path / name)
     assert done.returncode == 4
     assert last_line(done).startswith(f"error: {tmp_path / name}: ")
     assert reason in last_line(done)
@@ -59,17 +59,17 @@ def test_a_result_that_cannot_be_read_is_named_with_the_reason(written, tmp_path
 
 def test_a_page_must_end_in_html(written):
     for arguments in (["compare", written / "one.json", written / "two.json"], ["discover", *example_paths()]):
-        done = fedrcd(*arguments, "--report", "page.pdf")
+        done = entered(*arguments, "--report", "page.pdf")
         assert (done.returncode, last_line(done)) == (2, "error: --report page.pdf: the ending must be .html")
 
 
 def test_an_unknown_example_is_answered_with_the_nearest(tmp_path):
-    done = fedrcd("example", "sachss", "--out", tmp_path)
+    done = entered("example", "sachss", "--out", tmp_path)
     assert (done.returncode, "sachs" in last_line(done)) == (2, True)
 
 
 def test_an_example_prints_a_command_that_works(tmp_path):
-    done = fedrcd("example", "vertical", "--out", "v", cwd=tmp_path)
+    done = entered("example", "vertical", "--out", "v", cwd=tmp_path)
     (step,) = [line.removeprefix("next: ") for line in done.stdout.splitlines() if line.startswith("next: ")]
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"}
     ran = subprocess.run(step, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

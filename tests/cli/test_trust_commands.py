@@ -6,14 +6,14 @@ import pytest
 
 from fedrcd import Discovery
 from fedrcd.data.examples import example_paths
-from tests.cli.test_commands import fedrcd, last_line
+from tests.cli.commands import entered, last_line
 
 TABLES = example_paths()
 
 
 def test_a_bootstrap_says_what_is_sent_and_how_sure_each_edge_is(tmp_path):
     out = tmp_path / "found.json"
-    done = fedrcd("bootstrap", *TABLES, "--replicates", 10, "--seed", 1, "--jobs", 1, "--out", out)
+    done = entered("bootstrap", *TABLES, "--replicates", 10, "--seed", 1, "--jobs", 1, "--out", out)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("to be sent: 3 sites, ")
     assert "order stability" in done.stdout
@@ -22,13 +22,13 @@ def test_a_bootstrap_says_what_is_sent_and_how_sure_each_edge_is(tmp_path):
 
 
 def test_a_plan_alone_runs_nothing():
-    done = fedrcd("bootstrap", *TABLES, "--plan", "--groups", 12)
+    done = entered("bootstrap", *TABLES, "--plan", "--groups", 12)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "to be sent: 3 sites, 12 groups of rows each: at most 48.7 kB a site in 1 round\n"
 
 
 def test_a_bootstrap_as_json_has_its_numbers():
-    done = fedrcd("bootstrap", *TABLES, "--replicates", 5, "--seed", 1, "--jobs", 1, "--json")
+    done = entered("bootstrap", *TABLES, "--replicates", 5, "--seed", 1, "--jobs", 1, "--json")
     found = json.loads(done.stdout)
     assert found["format"] == "fedrcd-bootstrap/1"
     assert (found["replicates"], len(found["names"]), len(found["leave_one_site_out"])) == (5, 8, 3)
@@ -36,18 +36,18 @@ def test_a_bootstrap_as_json_has_its_numbers():
 
 
 def test_checks_are_told_to_people_and_to_programs():
-    done = fedrcd("check", *TABLES)
+    done = entered("check", *TABLES)
     assert done.returncode == 0, done.stderr
     assert "independence" in done.stdout
     assert "cost: 1 round" in done.stdout
-    told = json.loads(fedrcd("check", *TABLES, "--method", "fedrcd-ni", "--json").stdout)
+    told = json.loads(entered("check", *TABLES, "--method", "fedrcd-ni", "--json").stdout)
     assert [check["name"] for check in told["checks"]][-1] == "scale"
 
 
 def test_knowledge_is_read_from_a_file_and_kept(tmp_path):
     known = tmp_path / "known.toml"
     known.write_text('tiers = [["length_of_stay"], ["age"]]\nforbidden = [["bmi", "glucose"]]\n')
-    done = fedrcd("discover", *TABLES, "--knowledge", known, "--json")
+    done = entered("discover", *TABLES, "--knowledge", known, "--json")
     found = Discovery.from_json(done.stdout)
     assert found.order.index("length_of_stay") < found.order.index("age")
     assert found.adjacency.loc["glucose", "bmi"] == 0
@@ -73,7 +73,7 @@ def test_knowledge_is_read_from_a_file_and_kept(tmp_path):
 def test_a_mistake_gets_one_line_and_its_exit_code(command, arguments, code, word, tmp_path):
     (tmp_path / "clash.toml").write_text('required = [["age", "bmi"], ["bmi", "age"]]')
     (tmp_path / "typo.toml").write_text('exogenous = ["agee"]')
-    done = fedrcd(command, *TABLES, *arguments, cwd=tmp_path)
+    done = entered(command, *TABLES, *arguments, cwd=tmp_path)
     assert done.returncode == code
     assert last_line(done).startswith("error: ")
     assert word in last_line(done)
