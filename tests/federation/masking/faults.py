@@ -10,7 +10,7 @@ import numpy as np
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.ledger.digests import canonical
-from fedrcd.federation.masking.adding import Masked
+from fedrcd.federation.masking.answers import Masked
 from fedrcd.federation.masking.derivation import public_key
 from fedrcd.federation.masking.statements import RollCall, RunTerms, Signed
 from tests.federation.masking.runs import (

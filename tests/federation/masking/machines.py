@@ -7,20 +7,11 @@ import pytest
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.messages.envelope import pack_message, unpack_message
-from fedrcd.federation.messages.masked import (
-    MaskedAsk,
-    MaskedCallReply,
-    MaskedCallRequest,
-    MaskedEnd,
-    MaskedEndReply,
-    MaskedReply,
-)
 from fedrcd.federation.messages.signatures import SiteKey
+from fedrcd.federation.site.masked import REPLIES
 from tests.federation.sites import NAMES, horizontal
 
 pytest.importorskip("cryptography")
-
-REPLIES = {MaskedCallRequest: MaskedCallReply, MaskedAsk: MaskedReply, MaskedEnd: MaskedEndReply}
 
 
 @cache

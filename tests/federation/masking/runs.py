@@ -13,9 +13,9 @@ import numpy as np
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking import site_run
-from fedrcd.federation.masking.adding import Masked, require_answer
+from fedrcd.federation.masking.answers import Masked, MaskedQuestion, Position, require_answer
 from fedrcd.federation.masking.ring import RINGS, Words
-from fedrcd.federation.masking.site_run import MaskedQuestion, Own, RunAborted, SiteRun, agreed, transcript_of
+from fedrcd.federation.masking.site_run import Own, RunAborted, SiteRun, agreed, transcript_of
 from fedrcd.federation.masking.statements import RUN_BYTES, RunTerms, Signed
 from fedrcd.federation.messages.signatures import SiteKey
 
@@ -89,7 +89,7 @@ class Site:
         """The message, once the state is on the disk; a crash before that loses both."""
         if crash:
             raise Crashed
-        self.disk = SiteRun.of(state.text, state.vector)  # as it is read after a restart
+        self.disk = SiteRun.of(state.text, state.numbers)  # as it is read after a restart
         return message
 
     def kept(self, step):
@@ -123,7 +123,7 @@ def added(roll_calls: Sequence[Signed], answers: dict[str, Masked], question: Ma
     for one in said:
         if one.site not in answers:
             raise ProtocolError("a site has not answered")
-        part = require_answer(answers[one.site], one.site, transcript_of(said), roster(), question)
+        part = require_answer(answers[one.site], one.site, Position.first(transcript_of(said)), roster(), question)
         total = question.ring.add(total, part)
     return question.ring.to_bytes(total)
 

@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.masking import adding, derivation, site_run
-from fedrcd.federation.masking.adding import Masked
+from fedrcd.federation.masking import answers as masked_answers
+from fedrcd.federation.masking import derivation, site_run
+from fedrcd.federation.masking.answers import Masked
 from fedrcd.federation.masking.derivation import MaskUse, RunKey, mask, pair_chain, public_key
-from fedrcd.federation.masking.site_run import ONLY_ROUND, RunAborted, RunRefused, SiteRun, Stage, transcript_of
+from fedrcd.federation.masking.site_run import RunAborted, RunRefused, SiteRun, Stage, transcript_of
 from fedrcd.federation.masking.statements import RollCall, RunTerms, Signed
 from tests.federation.masking.runs import (
     EXPIRES,
@@ -63,7 +64,7 @@ def unmasked(answer, shown, victim):
     transcript, keys = transcript_of(said), [RunKey(one.site, one.run_key) for one in said]
     own = next(k for k, one in enumerate(keys) if one.site == victim)
     vector = RING.from_bytes(answer.vector, QUESTION.length)
-    use = MaskUse(ONLY_ROUND, QUESTION.digest, QUESTION.length, RING)
+    use = MaskUse(1, QUESTION.digest, QUESTION.length, RING)
     for k, one in enumerate(keys):
         if k != own:
             chain = pair_chain(MINE[one.site], keys[own].key, transcript, tuple(keys[i] for i in sorted((own, k))))
@@ -216,7 +217,7 @@ def test_a_state_is_the_same_when_it_is_read_again():
         several["a"].answer(roll_calls) and several["a"].disk,
         several["a"].disk.ended("x"),
     ):
-        assert SiteRun.of(state.text, state.vector) == state
+        assert SiteRun.of(state.text, state.numbers) == state
 
 
 # what is seen before a sum is complete
@@ -267,8 +268,8 @@ def test_numbers_that_were_changed_on_the_way_are_not_added():
     changed = {**answers, "a": Masked(answers["a"].statement, data)}
     with pytest.raises(ProtocolError, match="changed on the way"):
         added(roll_calls, changed)
-    with patch.object(adding, "require_answer", lambda one, *_: RING.from_bytes(one.vector, QUESTION.length)):
+    with patch.object(masked_answers, "require_answer", lambda one, *_: RING.from_bytes(one.vector, QUESTION.length)):
         total = RING.zeros(QUESTION.length)
         for one in changed.values():
-            total = RING.add(total, adding.require_answer(one))
+            total = RING.add(total, masked_answers.require_answer(one))
     assert RING.to_bytes(total) != true_total(several)

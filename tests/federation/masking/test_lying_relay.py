@@ -51,7 +51,7 @@ def plan_over(disk, cohort, method="fedrcd-s"):
 def eavesdropping(found):
     """A coordinator that keeps every total, and looks at nothing that could make it stop."""
 
-    def kept(signed, answers, roster, question, shape):
+    def kept(_signed, answers, _roster, question, shape, _position):
         vector = question.ring.zeros(question.length)
         for one in answers.values():
             vector = question.ring.add(vector, question.ring.from_bytes(one.vector, question.length))
@@ -354,9 +354,9 @@ def test_neither_keys_nor_masked_numbers_are_left_in_the_bytes_of_a_store(disk):
     relay, secrets, vectors = Relay(disk), [], []
     real = site_part.site_run.answer
 
-    def watched(state, *rest):
+    def watched(state, *rest, **more):
         secrets.append(state.secret)
-        done = real(state, *rest)
+        done = real(state, *rest, **more)
         vectors.append(done[2])
         return done
 

@@ -1,5 +1,8 @@
 """Masked runs over machines: the bits of the clear, and nothing answered that does not belong to the run."""
 
+import json
+
+import numpy as np
 import pytest
 
 from fedrcd.federation.masking.site_run import Stage
@@ -9,6 +12,7 @@ from tests.federation.masking.machines import Relay, apart, conducted, keyed
 from tests.federation.sites import NAMES
 
 ONCE = [name for name, card in METHODS.items() if card.rounds.once and not card.one_table]
+REPLAYED = [name for name, card in METHODS.items() if card.replayed and not card.one_table]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,23 @@ def test_every_method_that_asks_once_has_the_bits_of_the_clear(disk, method):
     found = conducted(disk, Relay(disk), method)
     assert same(found.estimate, reference(disk, method))
     assert found.rounds == 1
+
+
+@pytest.mark.parametrize("method", REPLAYED)
+def test_every_method_that_is_replayed_has_the_bits_of_the_clear_at_sites_that_trust_nobody(disk, method):
+    found = conducted(disk, Relay(disk), method)
+    assert same(found.estimate, reference(disk, method))
+    assert found.rounds == METHODS[method].rounds(3)
+
+
+def test_every_site_has_the_result_of_its_own_replay(disk):
+    found = conducted(disk, Relay(disk), "fedrcd-x")
+    for name in NAMES:
+        with disk.service(name).store() as store:
+            [text] = store.masked.results().values()
+        result = json.loads(text)
+        assert result["order"] == found.estimate.order.tolist()
+        assert (np.array(result["effects"]) == found.estimate.B).all()
 
 
 def test_afterwards_no_site_has_keys_or_answers(disk):

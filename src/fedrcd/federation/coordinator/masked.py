@@ -7,20 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Gather, SiteLost
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller, notes_on
 from fedrcd.federation.coordinator.run_folder import write_json
 from fedrcd.federation.coordinator.transport import MachineTransport
-from fedrcd.federation.ledger.digests import canonical, digest
-from fedrcd.federation.masking.adding import Masked, require_answer, total
+from fedrcd.federation.masking.adding import total
+from fedrcd.federation.masking.answers import Masked, Position, after, require_answer
 from fedrcd.federation.masking.cohorts import by_marks, mark_of, newly_told, total_of
 from fedrcd.federation.masking.in_process import SentMasked
 from fedrcd.federation.masking.plan import MaskedPlan, Planned
 from fedrcd.federation.masking.site_run import agreed, transcript_of
-from fedrcd.federation.masking.statements import DIFFERENCES, RUN_BYTES, RollCall, RunTerms, Signed
+from fedrcd.federation.masking.statements import DIFFERENCES, RUN_BYTES, RollCall, RunTerms, Signed, result_digest
 from fedrcd.federation.messages.envelope import pack_message, unpack_answer
 from fedrcd.federation.messages.masked import (
     MaskedAsk,
@@ -29,6 +30,9 @@ from fedrcd.federation.messages.masked import (
     MaskedEnd,
     MaskedEndReply,
     MaskedReply,
+    ReplayAsk,
+    ReplayEnd,
+    SignedText,
 )
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.roll_call import PROGRAM, RollCallReply
@@ -47,17 +51,30 @@ LEAST_LEFT = 3600
 """Seconds that a run must last when it is resumed."""
 
 
+class Asked(NamedTuple):
+    """A round that is over: its question, where it stands in the run, and what all sites answered."""
+
+    planned: Planned
+    position: Position
+    answers: Mapping[str, Masked]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedTransport:
-    """Asks the one question of a masked run; `reaches` says how sites are reached, `said` is what they signed."""
+    """Asks the questions of a masked run; `reaches` says how sites are reached, `roll_calls` is what they signed.
+
+    In the rounds after the first, sites get all masked answers of the round before, and work the question out.
+    """
 
     reaches: MachineTransport
     setting: Setting
     planned: Planned
+    plan: MaskedPlan
+    federation: Federation
     roster: Mapping[str, str]
     terms: RunTerms
     roll_calls: Mapping[str, Signed]
-    answers: dict[str, Masked] = field(default_factory=dict)
+    rounds: list[Asked] = field(default_factory=list)
 
     @property
     def cohort(self) -> tuple[str, ...]:
@@ -76,41 +93,73 @@ class MaskedTransport:
 
     def pool(self, question: Question[S]) -> S:
         """The sum of all sites' answers, of which none was seen."""
-        if to_bytes(question) != to_bytes(self.planned.question):
-            raise ProtocolError("the method asks otherwise than the plan says: a masked run asks once")
+        planned = self._planned(question)
         reaches = self.reaches
         reaches.traffic.rounds += 1
         began = reaches.surroundings.monotonic()
         signed = [self.roll_calls[site] for site in self.cohort]
-        said = agreed(signed, self.roster, self.planned.asked.ring)
-        shown = tuple((one.text, one.signature) for one in signed)
+        position = self._next_position(signed)
         gather: Gather[MaskedReply] = _gather(
             reaches,
-            lambda site: pack_message(MaskedAsk(site, self.terms.run, self.planned.asked.digest, shown)),
-            partial(self._judged, transcript_of(said)),
+            lambda site: pack_message(self._ask(site, planned, question)),
+            partial(self._judged, planned, position),
         )
         replies = gather.answers(reaches.traffic.rounds)
-        for site in self.cohort:
-            self.answers[site] = _masked(replies[site])
-            sizes = (
-                len(one.text) + len(one.signature) for one in (self.roll_calls[site], self.answers[site].statement)
-            )
-            sent: Any = SentMasked(len(self.answers[site].vector) + sum(sizes))
+        answers = {site: _masked(replies[site]) for site in self.cohort}
+        for site, one in answers.items():
+            statements = [one.statement] if self.rounds else [one.statement, self.roll_calls[site]]
+            sizes = (len(said.text) + len(said.signature) for said in statements)
+            sent: Any = SentMasked(len(one.vector) + sum(sizes))
             reaches.traffic.count(sent)
-        pooled: S = total(signed, self.answers, self.roster, self.planned.asked, self.planned.shape)
+        pooled: S = total(signed, answers, self.roster, planned.asked, planned.shape, position)
+        self.rounds.append(Asked(planned, position, answers))
         reaches.seconds.append(reaches.surroundings.monotonic() - began)
         return pooled
 
+    def _planned(self, question: Question[Any]) -> Planned:
+        """How a question is asked; only a plan that goes on has another than the first."""
+        if not self.rounds and to_bytes(question) == to_bytes(self.planned.question):
+            return self.planned
+        if not self.rounds or not self.plan.goes_on:
+            raise ProtocolError("the method asks otherwise than the plan says")
+        return self.plan.planned(question, self.federation, self.cohort)
+
+    def _next_position(self, signed: Sequence[Signed]) -> Position:
+        """Where the next round stands."""
+        if self.rounds:
+            last = self.rounds[-1]
+            return after(last.position, last.answers, self.cohort)
+        return Position.first(transcript_of(agreed(signed, self.roster, self.planned.asked.ring)))
+
+    def _ask(self, site: str, planned: Planned, question: Question[Any]) -> MaskedAsk | ReplayAsk:
+        """What a site is asked with."""
+        run, asked = self.terms.run, planned.asked.digest
+        if not self.rounds:
+            calls = (self.roll_calls[one] for one in self.cohort)
+            return MaskedAsk(site, run, asked, tuple((one.text, one.signature) for one in calls))
+        sources = question.basis.sources if question.basis else ()
+        return ReplayAsk(site, run, len(self.rounds) + 1, asked, sources, *self._last_answers())
+
+    def _last_answers(self) -> tuple[tuple[SignedText, ...], Any]:
+        """What all sites signed in the last round, and the numbers under it one after the other."""
+        last = [self.rounds[-1].answers[site] for site in self.cohort]
+        signed = tuple((one.statement.text, one.statement.signature) for one in last)
+        return signed, MaskedReply.words(b"".join(one.vector for one in last))
+
     def end(self, found: Finding) -> None:
         """Tell all sites that the run is over, so that they erase its keys; one that is gone erases them in time."""
-        answers = tuple(
-            (one.statement.text, one.statement.signature) for one in map(self.answers.get, self.cohort) if one
-        )
-        result = result_digest(found)
+        order, B = found.estimate.order, found.estimate.B
+        result, (signed, vectors) = result_digest(order, B), self._last_answers()
+
+        def message(site: str) -> MaskedEnd | ReplayEnd:
+            if self.plan.goes_on:
+                return ReplayEnd(site, self.terms.run, signed, vectors, tuple(order.tolist()), B, result)
+            return MaskedEnd(site, self.terms.run, signed, result)
+
         policy = replace(self.reaches.retry_policy, retries=0)
         gather: Gather[MaskedEndReply] = _gather(
             replace(self.reaches, retry_policy=policy),
-            lambda site: pack_message(MaskedEnd(site, self.terms.run, answers, result)),
+            lambda site: pack_message(message(site)),
             lambda site, packet: _read(site, packet, MaskedEndReply),
         )
         try:
@@ -119,12 +168,12 @@ class MaskedTransport:
             if self.reaches.warn:
                 self.reaches.warn(f"{lost}; it erases what it has of the run when that expires")
 
-    def _judged(self, transcript: bytes, site: str, packet: Packet) -> MaskedReply:
+    def _judged(self, planned: Planned, position: Position, site: str, packet: Packet) -> MaskedReply:
         """The reply of a site, if it is its answer in this run."""
         reply: MaskedReply = _read(site, packet, MaskedReply)
         if reply.refusal is None:
             try:
-                require_answer(_masked(reply), site, transcript, self.roster, self.planned.asked)
+                require_answer(_masked(reply), site, position, self.roster, planned.asked)
             except ProtocolError as problem:
                 raise SiteLost(site, f"sent what cannot be used: {problem}") from None
         return reply
@@ -166,7 +215,14 @@ class MaskedCaller:
         notes = (*notes_on(calls), *caller.require_alike(calls), *self._told(said, roster, planned))
         setting = plan.setting(caller.federation, planned.layout)
         transport = MaskedTransport(
-            reaches=reaches, setting=setting, planned=planned, roster=roster, terms=terms, roll_calls=signed
+            reaches=reaches,
+            setting=setting,
+            planned=planned,
+            plan=plan,
+            federation=caller.federation,
+            roster=roster,
+            terms=terms,
+            roll_calls=signed,
         )
         return Called(transport, notes, None)
 
@@ -226,13 +282,6 @@ class MaskedCaller:
                 Refusal.COHORT,
             )
         return [f"with totals of before this one tells the sums of site {name!r}; it was agreed to" for name in listed]
-
-
-def result_digest(found: Finding) -> str:
-    """What identifies a result: the order, and the effects to the bit."""
-    estimate = found.estimate
-    content = {"order": estimate.order.tolist(), "B": [[value.hex() for value in row] for row in estimate.B.tolist()]}
-    return digest("result of a masked run", canonical(content).encode())
 
 
 def _gather(

@@ -1,39 +1,15 @@
-"""What whoever adds masked answers up must verify: that they belong together, and that the total can be one of rows."""
+"""The total of masked answers, and whether it can be one of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from fedrcd.errors import ProtocolError, StatisticError
-from fedrcd.federation.masking.ring import Words
-from fedrcd.federation.masking.site_run import ONLY_ROUND, MaskedQuestion, agreed, transcript_of
-from fedrcd.federation.masking.statements import MaskedAnswer, Signed, SiteKeys, vector_digest
+from fedrcd.errors import StatisticError
+from fedrcd.federation.masking.answers import Masked, MaskedQuestion, Position, added
+from fedrcd.federation.masking.site_run import agreed, transcript_of
+from fedrcd.federation.masking.statements import Signed, SiteKeys
 from fedrcd.federation.masking.vectors import Shape
-
-
-class Masked(NamedTuple):
-    """What a site answered: the signed statement, and the numbers under masks."""
-
-    statement: Signed
-    vector: bytes
-
-
-def require_answer(answer: Masked, site: str, transcript: bytes, roster: SiteKeys, question: MaskedQuestion) -> Words:
-    """The masked numbers of a site; `ProtocolError` unless they are its answer to this question in this run."""
-    said = answer.statement.read(MaskedAnswer, roster[site])
-    wanted = MaskedAnswer(
-        transcript=transcript.hex(),
-        before=transcript.hex(),
-        site=site,
-        round=ONLY_ROUND,
-        question=question.digest,
-        length=question.length,
-        vector=vector_digest(answer.vector),
-    )
-    if said != wanted:
-        raise ProtocolError(f"site {site!r} answered another run or question, or its numbers were changed on the way")
-    return question.ring.from_bytes(answer.vector, question.length)
 
 
 def total(
@@ -42,16 +18,12 @@ def total(
     roster: SiteKeys,
     question: MaskedQuestion,
     shape: Shape,
+    position: Position | None = None,
 ) -> Any:
-    """The sums over all sites, judged as far as a total can be."""
+    """The sums over all sites, judged as far as a total can be; in the first round, unless a position is given."""
     said = agreed(roll_calls, roster, question.ring)
-    transcript = transcript_of(said)
-    vector = question.ring.zeros(question.length)
-    for one in said:
-        if one.site not in answers:
-            raise ProtocolError(f"site {one.site!r} has not answered: without it nothing can be read")
-        vector = question.ring.add(vector, require_answer(answers[one.site], one.site, transcript, roster, question))
-    sums = shape.pooled(vector)
+    here = position or Position.first(transcript_of(said))
+    sums = shape.pooled(added(answers, [one.site for one in said], here, roster, question))
     require_possible(sums, sum(one.rows for one in said))
     return sums
 

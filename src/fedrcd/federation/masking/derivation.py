@@ -97,6 +97,11 @@ def mask(chain: bytes, transcript: bytes, use: MaskUse) -> Words:
     return use.ring.from_bytes(encryptor.update(bytes(use.length * use.ring.width)), use.length)
 
 
+def next_chain(chain: bytes, transcript: bytes, ended: int) -> bytes:
+    """The chain of the round after one that has ended; from it nobody finds the one before."""
+    return _hkdf(chain, transcript, framed(b"next chain", number(ended)))
+
+
 def masked(
     vector: Words, site: str, cohort: Sequence[str], chains: Mapping[str, bytes], transcript: bytes, use: MaskUse
 ) -> Words:

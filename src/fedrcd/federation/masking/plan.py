@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any, NamedTuple, Self
 
@@ -11,14 +11,16 @@ from fedrcd.confidence.replicates import one_round
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, ProtocolError
 from fedrcd.federation.ledger.digests import canonical
+from fedrcd.federation.masking.adding import require_possible
+from fedrcd.federation.masking.answers import MaskedQuestion
 from fedrcd.federation.masking.coverage import require_hidden, totals_of
 from fedrcd.federation.masking.derivation import digest
-from fedrcd.federation.masking.site_run import MaskedQuestion
 from fedrcd.federation.masking.vectors import Shape
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.settings import Settings
-from fedrcd.methods.skeleton import Parts
+from fedrcd.methods.skeleton import Estimate, Parts
+from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.transport import Setting
@@ -29,13 +31,20 @@ from fedrcd.statistics.grid import ARITHMETIC
 
 
 class Planned(NamedTuple):
-    """The one question of a run over a cohort, how it is masked, and who is in which of its totals."""
+    """A question of a run over a cohort, how it is masked, and who is in which of its totals."""
 
     question: Question[Any]
     asked: MaskedQuestion
     shape: Shape
     layout: Layout | None
     totals: list[frozenset[tuple[str, str]]]
+
+
+class Replay(NamedTuple):
+    """Where a method is after some rounds: at a question, or at its end."""
+
+    planned: Planned | None
+    estimate: Estimate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +87,11 @@ class MaskedPlan:
         return self.resampling.groups if self.resampling else 0
 
     @property
+    def goes_on(self) -> bool:
+        """Whether there are rounds after the first."""
+        return not self.resampling and not find(self.method).rounds.once
+
+    @property
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
         card, options = find(self.method), self.settings.method_options
@@ -85,8 +99,8 @@ class MaskedPlan:
             raise ConfigError(f"{card.name} works on one table, where there is nothing to mask")
         if self.resampling:
             return one_round(card, options)
-        if not card.rounds.once:
-            raise ConfigError(f"{card.name} asks several times, and masks are offered for methods that ask once")
+        if not card.maskable:
+            raise ConfigError(f"{card.name} asks several times, for what sites cannot work out by themselves")
         return build(self.method, **options)
 
     def setting(self, federation: Federation, layout: Layout | None) -> Setting:
@@ -108,7 +122,16 @@ class MaskedPlan:
     def over(self, federation: Federation, cohort: tuple[str, ...]) -> Planned:
         """What is asked of a cohort; `ConfigError`, with the reason, where masks cannot be, or would not hide it."""
         layout = cohort_layout(federation, cohort)
-        question = self._question(federation, layout)
+        question = next(self.parts.rounds(self.setting(federation, layout)))
+        if self.groups:
+            question = GroupedQuestion(question, self.groups)  # type: ignore[arg-type]
+        return self.planned(question, federation, cohort)
+
+    def planned(self, question: Question[Any], federation: Federation, cohort: tuple[str, ...]) -> Planned:
+        """How a question is asked of a cohort; `ConfigError`, with the reason, where it cannot be masked."""
+        layout = cohort_layout(federation, cohort)
+        if not question.maskable:
+            raise ConfigError("only sums of whole numbers can be masked; take arithmetic='exact'")
         require_hidden(question, layout, cohort, federation.colluding)
         shape = Shape.of(question, layout)
         named = digest(b"question", to_bytes(question), *(site.encode() for site in cohort)).hex()
@@ -118,9 +141,27 @@ class MaskedPlan:
             totals = totals_of(question, layout)
         return Planned(question, MaskedQuestion(named, shape.length, shape.ring), shape, layout, totals)
 
-    def _question(self, federation: Federation, layout: Layout | None) -> Question[Any]:
-        question = next(self.parts.rounds(self.setting(federation, layout)))
-        asked: Any = GroupedQuestion(question, self.groups) if self.groups else question  # type: ignore[arg-type]
-        if asked.needs_trust or not asked.maskable:
-            raise ConfigError("masks are offered for methods that ask once, for sums on a grid")
-        return asked  # type: ignore[no-any-return]
+    def replayed(
+        self, federation: Federation, cohort: tuple[str, ...], totals: bytes, sources: tuple[int, ...], rows: int
+    ) -> Replay:
+        """What the method asks next, or finds, given the totals of all rounds so far, one after the other.
+
+        `sources` are those that the coordinator took; they are followed if they are as good as the best. `rows` is how
+        many there are at most.
+        """
+        setting = replace(self.setting(federation, cohort_layout(federation, cohort)), followed=sources)
+        with one_blas_thread():
+            conversation = self.parts.rounds(setting)
+            planned, left = self.planned(next(conversation), federation, cohort), totals
+            while left:
+                size = planned.shape.length * planned.shape.ring.width
+                sums = planned.shape.pooled(planned.shape.ring.from_bytes(left[:size], planned.shape.length))
+                require_possible(sums, rows)
+                left = left[size:]
+                try:
+                    planned = self.planned(conversation.send(sums), federation, cohort)
+                except StopIteration as end:
+                    if left:
+                        raise ProtocolError("there are more rounds than the method asks for") from None
+                    return Replay(None, end.value)
+        return Replay(planned, None)

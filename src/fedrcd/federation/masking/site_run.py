@@ -1,22 +1,33 @@
-"""What a site does in a masked run: calls out its name, then answers once. Bytes in, bytes out.
+"""What a site does in a masked run: calls out its name, then answers, round after round. Bytes in, bytes out.
 
 A run goes through three states, each a value that the site's store keeps: `called` has the secret run key, `answered`
 the bytes that left, `ended` nothing but the reason. A transition gives the next state and the bytes to send. The store
 must have the state on the disk before the bytes leave; then no mask is ever used for two vectors: in the state that has
-the secret nothing masked has left, and in the one after it the secret is gone.
+the secret nothing masked has left, and in the one after it the secret is gone. A run of several rounds keeps chains in
+its place, from which the keys of later rounds follow, and nothing of earlier ones; and the totals so far.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.ledger.digests import canonical
-from fedrcd.federation.masking.derivation import KEY_BYTES, MaskUse, RunKey, digest, masked, pair_chain, public_key
+from fedrcd.federation.masking.answers import Masked, MaskedQuestion, Position, added, after, statement_of
+from fedrcd.federation.masking.derivation import (
+    KEY_BYTES,
+    MaskUse,
+    RunKey,
+    digest,
+    masked,
+    next_chain,
+    pair_chain,
+    public_key,
+)
 from fedrcd.federation.masking.ring import Ring, Words
 from fedrcd.federation.masking.statements import (
     OWN_SUMS,
@@ -27,11 +38,7 @@ from fedrcd.federation.masking.statements import (
     Signed,
     Signer,
     SiteKeys,
-    vector_digest,
 )
-
-ONLY_ROUND = 1
-"""Masked runs ask once."""
 
 
 class Stage(StrEnum):
@@ -68,8 +75,18 @@ class SiteRun:
     """The secret run key, in hexadecimal, until the answer is made."""
     question: str = ""
     """What was answered."""
+    round: int = 0
+    """When."""
+    before: str = ""
+    """Digest of the rounds before that."""
+    rows: int = 0
+    """How many rows all sites have at most."""
+    chains: Mapping[str, str] = field(default_factory=dict)
+    """What the masks of the next round follow from, in hexadecimal, by the other site; none in the last round."""
     answer: Signed | None = None
     vector: bytes = b""
+    totals: bytes = b""
+    """Those of all rounds before, one after the other."""
     reason: str = ""
     """Why it ended."""
 
@@ -79,17 +96,44 @@ class SiteRun:
 
     @property
     def text(self) -> str:
-        """Everything but the vector, as text for the store."""
-        content = {name: value for name, value in asdict(self).items() if name != "vector"}
-        return canonical(content)
+        """Everything but the numbers, as text for the store."""
+        content = {name: value for name, value in asdict(self).items() if name != "totals"}
+        return canonical({**content, "vector": len(self.vector)})
+
+    @property
+    def numbers(self) -> bytes:
+        """The masked numbers that left last, and the totals before."""
+        return self.vector + self.totals
 
     @classmethod
-    def of(cls, text: str, vector: bytes) -> SiteRun:
+    def of(cls, text: str, numbers: bytes) -> SiteRun:
         """The state that a store kept."""
         content = json.loads(text)
+        size = content.pop("vector")
         for name in ("roll_call", "answer"):
             content[name] = content[name] and Signed(**content[name])
-        return cls(**{**content, "stage": Stage(content["stage"])}, vector=vector)
+        return cls(**{**content, "stage": Stage(content["stage"])}, vector=numbers[:size], totals=numbers[size:])
+
+    @property
+    def cohort(self) -> tuple[str, ...]:
+        """The sites of the run."""
+        return self._said.cohort
+
+    @property
+    def site(self) -> str:
+        """Whose state it is."""
+        return self._said.site
+
+    @property
+    def position(self) -> Position:
+        """Where the last answer stands."""
+        assert self.answer is not None
+        return Position(MaskedAnswer.read(self.answer.text).transcript, self.before, self.round)
+
+    @property
+    def _said(self) -> RollCall:
+        assert self.roll_call is not None
+        return RollCall.read(self.roll_call.text)
 
 
 class Own(NamedTuple):
@@ -104,14 +148,6 @@ class Own(NamedTuple):
     """What its people accept."""
     totals: tuple[str, ...] = ()
     """Those that its sums went into before."""
-
-
-class MaskedQuestion(NamedTuple):
-    """What is asked, and the shape that it fixes."""
-
-    digest: str
-    length: int
-    ring: Ring
 
 
 def call(
@@ -178,16 +214,16 @@ def require_time(state: SiteRun, now: int) -> None:
         raise RunAborted("the run has expired", state.ended("expired"))
 
 
-def stored_answer(state: SiteRun | None, question: str, now: int) -> tuple[Signed, bytes] | None:
-    """The answer that left before, if the question is that one; None if none has left yet."""
+def stored_answer(state: SiteRun | None, question: str, now: int, asked_round: int = 1) -> tuple[Signed, bytes] | None:
+    """The answer that left before, if the question is that one; None if none has left in this round yet."""
     if state is None:
         raise RunRefused("there was no roll call of this run")
     if state.stage is Stage.ENDED:
         raise RunRefused(f"the run is over here: {state.reason}")
     require_time(state, now)
-    if state.stage is Stage.CALLED:
+    if asked_round == state.round + 1 and (state.chains or state.stage is Stage.CALLED):
         return None
-    if state.question != question:
+    if (state.round, state.question) != (asked_round, question):
         raise RunAborted("another question after the answer", state.ended("a second question"))
     assert state.answer is not None
     return state.answer, state.vector
@@ -253,39 +289,105 @@ def answer(
     vector: Words,
     signer: Signer,
     now: int,
+    *,
+    goes_on: bool = False,
 ) -> tuple[SiteRun, Signed, bytes]:
     """The next state, the signed statement of the answer, and the masked numbers.
 
-    `vector` are the exact sums of the site's own rows, which it has judged.
+    `vector` are the exact sums of the site's own rows, which it has judged; `goes_on` says whether there are more
+    rounds.
     """
     require_time(state, now)
     if state.stage is not Stage.CALLED:
         raise RunRefused("the run was answered")
     said = verified(state, roll_calls, roster, question)
-    if vector.shape != (question.length, question.ring.words):
-        raise ProtocolError("the sums are not of the shape that was asked for")
-    mine = next(one for one in said if one == RollCall.read(state.roll_call.text))  # type: ignore[union-attr]
     transcript, secret = transcript_of(said), bytes.fromhex(state.secret)
     keys = [RunKey(one.site, one.run_key) for one in said]
-    own = next(one for one in keys if one.site == mine.site)
+    own = next(one for one in keys if one.site == state.site)
     chains = {}
     for other in keys:
         if other != own:
             first, second = sorted((own, other), key=keys.index)
             chains[other.site] = pair_chain(secret, other.key, transcript, (first, second))
-    use = MaskUse(ONLY_ROUND, question.digest, question.length, question.ring)
-    data = question.ring.to_bytes(masked(vector, mine.site, mine.cohort, chains, transcript, use))
-    statement = MaskedAnswer(
-        transcript=transcript.hex(),
-        before=transcript.hex(),
-        site=mine.site,
-        round=ONLY_ROUND,
+    rows = sum(one.rows for one in said)
+    begun = replace(state, rows=rows)
+    return _masked(begun, Position.first(transcript), chains, question, vector, signer, goes_on=goes_on)
+
+
+def answer_next(
+    state: SiteRun,
+    total: Words,
+    here: Position,
+    question: MaskedQuestion,
+    vector: Words,
+    signer: Signer,
+    now: int,
+    *,
+    goes_on: bool,
+) -> tuple[SiteRun, Signed, bytes]:
+    """As `answer`, in a later round; `total` is that of the round before, `here` what follows from it."""
+    require_time(state, now)
+    if state.stage is not Stage.ANSWERED or not state.chains:
+        raise RunRefused("the run does not go on")
+    chains = {site: bytes.fromhex(chain) for site, chain in state.chains.items()}
+    further = replace(state, totals=state.totals + question.ring.to_bytes(total))
+    return _masked(further, here, chains, question, vector, signer, goes_on=goes_on)
+
+
+def total_of_round(
+    state: SiteRun, answers: Mapping[str, Masked], roster: SiteKeys, question: MaskedQuestion
+) -> tuple[Words, Position]:
+    """The total of the round that was answered last, by all sites' answers to it, and the position of the next.
+
+    `RunAborted` unless all signed answers to the same question in the same round after the same rounds, and the own
+    one is among them as it left.
+    """
+    if state.stage is not Stage.ANSWERED:
+        raise RunRefused("the run was not answered here, or is over")
+    try:
+        _require_own(state, answers)
+        vector = added(answers, state.cohort, state.position, roster, question)
+    except ProtocolError as problem:
+        raise RunAborted(str(problem), state.ended("answers that do not agree")) from None
+    return vector, after(state.position, answers, state.cohort)
+
+
+def _require_own(state: SiteRun, answers: Mapping[str, Masked]) -> None:
+    """Raise unless there is an answer of every site, and the own one as it left."""
+    mine = answers.get(state.site)
+    if len(answers) != len(state.cohort) or mine is None or mine.vector != state.vector:
+        raise ProtocolError("the answers are not those of all sites, or not this site's own")
+
+
+def _masked(
+    state: SiteRun,
+    here: Position,
+    chains: Mapping[str, bytes],
+    question: MaskedQuestion,
+    vector: Words,
+    signer: Signer,
+    *,
+    goes_on: bool,
+) -> tuple[SiteRun, Signed, bytes]:
+    """The state after an answer, in which the keys of its masks are gone, and the answer."""
+    if vector.shape != (question.length, question.ring.words):
+        raise ProtocolError("the sums are not of the shape that was asked for")
+    transcript = bytes.fromhex(here.transcript)
+    use = MaskUse(here.round, question.digest, question.length, question.ring)
+    data = question.ring.to_bytes(masked(vector, state.site, state.cohort, chains, transcript, use))
+    signed = Signed.by(signer, statement_of(state.site, here, question, data))
+    later = {site: next_chain(chain, transcript, here.round).hex() for site, chain in chains.items()}
+    done = replace(
+        state,
+        stage=Stage.ANSWERED,
+        secret="",
         question=question.digest,
-        length=question.length,
-        vector=vector_digest(data),
+        round=here.round,
+        before=here.before,
+        chains=later if goes_on else {},
+        answer=signed,
+        vector=data,
     )
-    signed = Signed.by(signer, statement)
-    done = replace(state, stage=Stage.ANSWERED, secret="", question=question.digest, answer=signed, vector=data)
     return done, signed, data
 
 

@@ -207,6 +207,12 @@ def _is_signed(public: str, kind: str, text: str, signature: str) -> bool:
     return is_signed_by(public, kind, text.encode(), signature)
 
 
+def result_digest(order: Any, effects: Any) -> str:
+    """What identifies a result: the order, and the effects to the bit."""
+    content = {"order": order.tolist(), "B": [[value.hex() for value in row] for row in effects.tolist()]}
+    return digest(b"result", canonical(content).encode()).hex()
+
+
 def vector_digest(data: bytes) -> str:
     """What identifies masked numbers."""
     return digest(b"vector", data).hex()

@@ -67,12 +67,47 @@ class MaskedReply:
     @property
     def data(self) -> bytes:
         """The numbers as bytes, the lowest first."""
-        return np.ascontiguousarray(self.vector).astype("<i8").tobytes()
+        return self.bytes_of(self.vector)
+
+    @staticmethod
+    def bytes_of(words: npt.NDArray[np.int64]) -> bytes:
+        """The bytes of words, the lowest first."""
+        return np.ascontiguousarray(words).astype("<i8").tobytes()
 
     @staticmethod
     def words(data: bytes) -> npt.NDArray[np.int64]:
         """Bytes as the words that travel."""
         return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayAsk:
+    """Asks for the masked answer of a later round, with all masked answers of the round before.
+
+    They are `answers`, in the order of the cohort, and their numbers one after the other. `sources` are those that
+    the coordinator's method took so far; the question follows from them and from the total, and does not travel.
+    """
+
+    site: str
+    run: str
+    round: int
+    question: str
+    sources: tuple[int, ...]
+    answers: tuple[SignedText, ...]
+    vectors: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayEnd:
+    """Tells a site what a run of several rounds found, with all masked answers of the last round."""
+
+    site: str
+    run: str
+    answers: tuple[SignedText, ...]
+    vectors: npt.NDArray[np.int64]
+    order: tuple[int, ...]
+    effects: npt.NDArray[np.float64]
+    result: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,5 +135,7 @@ KINDS["masked-call-request/1"] = MaskedCallRequest
 KINDS["masked-call-reply/1"] = MaskedCallReply
 KINDS["masked-ask/1"] = MaskedAsk
 KINDS["masked-reply/1"] = MaskedReply
+KINDS["replay-ask/1"] = ReplayAsk
+KINDS["replay-end/1"] = ReplayEnd
 KINDS["masked-end/1"] = MaskedEnd
 KINDS["masked-end-reply/1"] = MaskedEndReply

@@ -11,13 +11,18 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
+from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking import site_run
+from fedrcd.federation.masking.answers import Masked, Position
 from fedrcd.federation.masking.cohorts import Total, by_marks, mark_of, newly_told, total_of, total_text
-from fedrcd.federation.masking.plan import MaskedPlan, Planned
+from fedrcd.federation.masking.plan import MaskedPlan, Planned, Replay
+from fedrcd.federation.masking.ring import Words
 from fedrcd.federation.masking.site_run import Own, RunAborted, RunRefused, SiteRun
-from fedrcd.federation.masking.statements import DIFFERENCES, RollCall, RunTerms, Signed
+from fedrcd.federation.masking.statements import DIFFERENCES, RollCall, RunTerms, Signed, result_digest
 from fedrcd.federation.messages.masked import (
     MaskedAsk,
     MaskedCallReply,
@@ -25,6 +30,9 @@ from fedrcd.federation.messages.masked import (
     MaskedEnd,
     MaskedEndReply,
     MaskedReply,
+    ReplayAsk,
+    ReplayEnd,
+    SignedText,
 )
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import Agreement
@@ -35,7 +43,12 @@ from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.release import Door, Occasion, Released
 from fedrcd.federation.site.roll_call import RollCallAnswer
+from fedrcd.methods.registry import find
+from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.accept import require_usable
+
+CLOSE = 1e-9
+"""How far effects may be from those that a site finds itself, relative to the largest."""
 
 LONGEST_RUN = timedelta(days=8)
 """For how long a site keeps the key of a run at most."""
@@ -103,6 +116,41 @@ class MaskedSite:
         words = MaskedReply.words(data)
         return MaskedReply(self.door.site, asked.run, signed.text, signed.signature, words)
 
+    def go_on(self, asked: ReplayAsk) -> MaskedReply:
+        """The masked sums of a later round, if the site's own copy of the method asks for them."""
+        text, state = self._found(asked.run)
+        given = self._stepped(text, lambda: site_run.stored_answer(state, asked.question, self.now, asked.round))
+        if given is None:
+            given = self._replayed_now(text, state, asked)
+        signed, data = given
+        return MaskedReply(self.door.site, asked.run, signed.text, signed.signature, MaskedReply.words(data))
+
+    def finish(self, message: ReplayEnd) -> MaskedEndReply:
+        """The signed end of a run of several rounds, if the site's own copy of the method finds the same."""
+        text, state = self._found(message.run)
+        signer, plan = self._signer(), self._plan_again(text)
+
+        def replayed() -> tuple[SiteRun, Signed]:
+            given = (message.answers, message.vectors, message.order)
+            _, replay, _ = self._total_again(plan, state, *given)
+            if replay.estimate is None:
+                raise RunAborted("the run was ended before it was over", state.ended("ended too early"))
+            self._require_same(replay.estimate, message, state)
+            answers = [Signed(*one) for one in message.answers]
+            return site_run.end(state, answers, self.roster, message.result, signer)
+
+        over, signed = self._stepped(text, replayed)
+        content = {
+            "method": plan.method,
+            "sites": list(state.cohort),
+            "variables": list(self.agreement.federation.variables),
+            "order": list(message.order),
+            "effects": message.effects.tolist(),
+            "result": message.result,
+        }
+        self.door.store.masked.keep(text, over, result=canonical(content))
+        return MaskedEndReply(self.door.site, message.run, signed.text, signed.signature)
+
     def end(self, message: MaskedEnd) -> MaskedEndReply:
         """The signed end of a run: its key and its answer are erased."""
         text, state = self._found(message.run)
@@ -128,10 +176,90 @@ class MaskedSite:
         others = {total_of(one) for call in said for one in call.totals}
         agreed = {mark_of(self.roster[one.site]) for one in said if DIFFERENCES in one.agrees}
         self._require_untold(planned, others | self._known_totals(), agreed=agreed)
-        masks = _Masks(self, text, state, planned, roll_calls, signer, agreed)
-        occasion = Occasion(terms.run, site_run.ONLY_ROUND, planned.asked.digest, planned.layout, terms.federation)
+        goes_on = MaskedPlan.read(terms.plan).goes_on
+
+        def step(vector: Words) -> tuple[SiteRun, Signed, bytes]:
+            return site_run.answer(
+                state, roll_calls, self.roster, planned.asked, vector, signer, self.now, goes_on=goes_on
+            )
+
+        return self._released(text, state, _Masks(self, text, state, planned, step, agreed), 1)
+
+    def _replayed_now(self, text: str, state: SiteRun, asked: ReplayAsk) -> tuple[Signed, bytes]:
+        """The masked answer of a later round; the question is the one that the method asks here, given the totals."""
+        plan, signer = self._plan_again(text), self._signer()
+
+        def verify() -> tuple[Words, Position, Planned]:
+            given = (asked.answers, asked.vectors, asked.sources)
+            total, replay, here = self._total_again(plan, state, *given)
+            if replay.planned is None or replay.planned.asked.digest != asked.question or here.round != asked.round:
+                raise RunAborted("another question than the method asks", state.ended("another question"))
+            return total, here, replay.planned
+
+        total, here, planned = self._stepped(text, verify)
+        self._require_untold(planned, self._known_totals(), agreed=self.door.store.masked.consents())
+        goes_on = here.round < find(plan.method).rounds(len(planned.question.variables))
+
+        def step(vector: Words) -> tuple[SiteRun, Signed, bytes]:
+            return site_run.answer_next(state, total, here, planned.asked, vector, signer, self.now, goes_on=goes_on)
+
+        return self._released(text, state, _Masks(self, text, state, planned, step, set()), here.round)
+
+    def _total_again(
+        self,
+        plan: MaskedPlan,
+        state: SiteRun,
+        answers: Sequence[SignedText],
+        vectors: Any,
+        sources: tuple[int, ...],
+    ) -> tuple[Words, Replay, Position]:
+        """The total of the round answered last, where the method is after it, and the position of the next round."""
+        federation, cohort = self.agreement.federation, state.cohort
+        data, masked = MaskedReply.bytes_of(vectors), {}
+        if len(answers) != len(cohort) or not data or len(data) % len(cohort):
+            raise RunAborted("the answers are not those of all sites", state.ended("answers that do not agree"))
+        size = len(data) // len(cohort)
+        for k, (site, one) in enumerate(zip(cohort, answers, strict=True)):
+            masked[site] = Masked(Signed(*one), data[k * size : (k + 1) * size])
         try:
-            self.door.release([planned.question], self.tables(), occasion._replace(masked=True), masks)
+            asked_last = plan.replayed(federation, cohort, state.totals, sources, state.rows).planned
+            assert asked_last is not None  # it was answered
+            total, here = site_run.total_of_round(state, masked, self.roster, asked_last.asked)
+            totals = state.totals + asked_last.asked.ring.to_bytes(total)
+            return total, plan.replayed(federation, cohort, totals, sources, state.rows), here
+        except (ProtocolError, StatisticError, ConfigError) as problem:
+            if isinstance(problem, RunAborted | RunRefused):
+                raise
+            raise RunAborted(str(problem), state.ended("a total or a question that cannot be")) from None
+
+    def _require_same(self, estimate: Estimate, message: ReplayEnd, state: SiteRun) -> None:
+        """Abort unless a result is what the site finds itself: the order exactly, effects as float64 allows."""
+        B, shape = message.effects, estimate.B.shape
+        same = tuple(estimate.order.tolist()) == message.order and B.shape == shape
+        if not same or not np.allclose(B, estimate.B, rtol=CLOSE, atol=CLOSE * np.abs(estimate.B).max(initial=0.0)):
+            raise RunAborted("the result is not what the sums give", state.ended("another result"))
+        if result_digest(np.array(message.order), B) != message.result:
+            raise RunAborted("the digest is not that of the result", state.ended("another result"))
+
+    def _plan_again(self, text: str) -> MaskedPlan:
+        """The plan of a run whose terms were signed, if they still are terms that this site can sign."""
+        if not text:
+            raise Refused(Refusal.RUN, "the run is over here")
+        terms = RunTerms.read(text)
+        self._planned(terms)
+        return MaskedPlan.read(terms.plan)
+
+    def _released(self, text: str, state: SiteRun, masks: _Masks, number: int) -> tuple[Signed, bytes]:
+        """What leaves by the door, under masks; it is on the disk before this returns."""
+        planned = masks.planned
+        occasion = Occasion(state.run, number, planned.asked.digest, planned.layout, RunTerms.read(text).federation)
+        try:
+            self.door.release(
+                [planned.question],
+                self.tables(),
+                occasion._replace(masked=True, replayed=number > 1),
+                masks,
+            )
         except RunAborted as problem:
             self._abort(text, problem)
         [answer] = masks.made
@@ -160,7 +288,8 @@ class MaskedSite:
         plan = MaskedPlan.read(terms.plan)
         asked = Plan(plan.method, plan.settings.method_options, plan.settings.summation, plan.groups, check=False)
         request = RollCallRequest(terms.run, terms.federation, self.door.site, terms.cohort, asked, plan.program)
-        return RollCallAnswer(self.door, list(self.tables()), request, planned.layout).reply()
+        door = replace(self.door, trusts=self.door.trusts or plan.goes_on)  # sites work out what is asked
+        return RollCallAnswer(door, list(self.tables()), request, planned.layout).reply()
 
     def _signer(self) -> SiteKey:
         """The registered key of this site."""
@@ -239,8 +368,7 @@ class _Masks:
     text: str
     state: SiteRun
     planned: Planned
-    roll_calls: Sequence[Signed]
-    signer: SiteKey
+    step: Callable[[Words], tuple[SiteRun, Signed, bytes]]
     agreed: set[str]
     made: list[tuple[Signed, bytes]] = field(default_factory=list)
 
@@ -258,9 +386,7 @@ class _Masks:
             if sums is not None:
                 self._require_good(block, sums)
         vector = planned.shape.vector(sums for _, sums in one.blocks)
-        done, signed, data = site_run.answer(
-            self.state, self.roll_calls, site.roster, planned.asked, vector, self.signer, site.now
-        )
+        done, signed, data = self.step(vector)
         masked = site.door.store.masked
         masked.put(self.text, done)
         masked.note([by_marks(total, site.roster) for total in planned.totals], self.agreed)
@@ -277,13 +403,15 @@ class _Masks:
             raise Refused(Refusal.OVERFLOW, str(problem)) from None
 
 
-MaskedMessage = MaskedCallRequest | MaskedAsk | MaskedEnd
+MaskedMessage = MaskedCallRequest | MaskedAsk | MaskedEnd | ReplayAsk | ReplayEnd
 """What may arrive."""
 
 REPLIES: dict[type[Any], Callable[..., Any]] = {
     MaskedCallRequest: MaskedCallReply,
     MaskedAsk: MaskedReply,
     MaskedEnd: MaskedEndReply,
+    ReplayAsk: MaskedReply,
+    ReplayEnd: MaskedEndReply,
 }
 """What is sent back."""
 
@@ -294,4 +422,6 @@ def respond(site: MaskedSite, message: MaskedMessage) -> Any:
         return site.call(message)
     if isinstance(message, MaskedAsk):
         return site.answer(message)
-    return site.end(message)
+    if isinstance(message, ReplayAsk):
+        return site.go_on(message)
+    return site.finish(message) if isinstance(message, ReplayEnd) else site.end(message)

@@ -17,6 +17,7 @@ SCHEMA = (
     "WITHOUT ROWID",
     "CREATE TABLE masked_totals (text TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE masked_consents (site TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE masked_results (run TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
 )
 
 
@@ -25,11 +26,11 @@ class MaskedRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        known = database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'masked_runs'")
+        known = database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'masked_results'")
         if not list(known):  # a store from before there were masks
             with database.changes():
                 for statement in SCHEMA:
-                    database.run(statement)
+                    database.run(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
 
     def find(self, run: str) -> tuple[str, SiteRun] | None:
         """The terms of a run and the state of this site in it, if it was called."""
@@ -40,12 +41,18 @@ class MaskedRuns:
         """Keep the state of a run, in place of the one before; inside `changes`."""
         statement = "INSERT OR REPLACE INTO masked_runs VALUES (?, ?, ?, ?)"
         kept = "" if state.stage is Stage.ENDED else terms
-        self._database.run(statement, state.run, kept, state.text, state.vector)
+        self._database.run(statement, state.run, kept, state.text, state.numbers)
 
-    def keep(self, terms: str, state: SiteRun) -> None:
-        """Keep the state of a run, on the disk before this returns."""
+    def keep(self, terms: str, state: SiteRun, result: str = "") -> None:
+        """Keep the state of a run, and what it found, on the disk before this returns."""
         with self._database.changes():
             self.put(terms, state)
+            if result:
+                self._database.run("INSERT OR REPLACE INTO masked_results VALUES (?, ?)", state.run, result)
+
+    def results(self) -> dict[str, str]:
+        """What runs found that this site replayed, by the number of the run."""
+        return {str(run): str(text) for run, text in self._database.rows("SELECT run, text FROM masked_results")}
 
     def end_expired(self, now: int) -> None:
         """Erase the keys and answers of runs whose time is over."""

@@ -69,6 +69,8 @@ class Occasion(NamedTuple):
     """Whether a block that was taken out comes back with it."""
     masked: bool = False
     """Whether the sums go under masks before they leave."""
+    replayed: bool = False
+    """Whether the site worked the question out itself, from totals that it added up."""
 
 
 class Released(NamedTuple):
@@ -314,7 +316,8 @@ class Door:
             split=site.split,
             split_tag=split_tag,
             trim=trim_tag(table.columns, self.federation, self.trim),
-            trusted=self.trusts,
+            trusted=self.trusts or occasion.replayed,
+            replayed=occasion.replayed,
         )
         check_question(context)
         sums = site.answer(question, layout)

@@ -22,7 +22,8 @@ class RuleContext:
     `related` are the labels of all editions that share persons with these rows, `vectors` those of the editions that
     persons here were in together. `share` tells what of the rows this site answers for; `split` gives the rows of each
     of some number of groups, and `split_tag` tells one way to split from another. `trim` is empty, or tells how rows
-    far out were left out. `trusted` says whether the site trusts its coordinator with what it asks.
+    far out were left out. `trusted` says whether the site trusts its coordinator with what it asks,
+    `replayed` that it worked out by itself what is asked, and needs to trust nobody.
     """
 
     question: Question[Any]
@@ -42,6 +43,7 @@ class RuleContext:
     split_tag: str = ""
     trim: str = ""
     trusted: bool = False
+    replayed: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
