@@ -23,8 +23,8 @@ from fedrcd.errors import FedrcdError
 from fedrcd.federation.ledger.ledger import Ledger
 from tests.federation.living import SECRET, TRIAL, configured, federation_of, frame_of, lenient, rows_of, sample
 
-MODES = {"kill": 1, "tear": 7, "full": 7}
-"""How often each fault is tried: at every write point, or at every so many."""
+MODES = {"kill": 4, "tear": 12, "full": 12}
+"""At every how many write points each fault is tried; with --all, at every one."""
 
 FEDERATION = federation_of(2, ("a", "b"))
 CONFIGURATION = configured(FEDERATION, families=("pairs/4",))

@@ -5,7 +5,7 @@ import pytest
 
 from tests.federation.edition_crashes import QUESTIONS, crashes, problems_after
 
-POINTS = 45
+POINTS = 25
 """Write points that are tried here; `make verify` tries all of them, and torn writes and full disks beside."""
 
 
