@@ -127,3 +127,11 @@ def test_the_connection_is_written(tmp_path, keys):
     said = (tmp_path / "home" / "config.toml").read_text()
     assert 'address = "127.0.0.1:9443"' in said
     assert f'root-certificates = "{keys / "ca.crt"}"' in said
+
+
+def test_a_process_that_answers_starts_without_heavy_libraries():
+    """One is started for every answer."""
+    heavy = "{'scipy', 'sklearn', 'pandas', 'pyarrow', 'networkx'}"
+    code = f"import sys, fedrcd.federation.flower.client; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
 
 from fedrcd.federation.site.editions.chosen_rows import Chosen
 from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant
@@ -205,6 +204,8 @@ class Recognition:
 
         Such a row is far nearer to one of those than to any of those who stayed; few are so by chance.
         """
+        from scipy.spatial import cKDTree  # a site's processes start for every answer, and few need it
+
         assert one.census is not None
         unknown, known = self._unknown(one)
         columns = one.rows.columns
