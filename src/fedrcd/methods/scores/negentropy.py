@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def boundary(k3: Matrix, k4: Matrix) -> Matrix:
     For every distribution k4 >= k3² - 2, with equality for two points only; the distance from that boundary divides
     the Edgeworth value and is one at the Gaussian (up to the factor 2).
     """
-    J: Matrix = (4 * k3**2 + k4**2) / (24 * np.maximum(2 + k4 - k3**2, 0.05))
+    J: Matrix = (4 * k3**2 + k4**2) / (24 * namespace(k4).clip(2 + k4 - k3**2, 0.05, None))
     return J
 
 
@@ -54,7 +55,7 @@ def beyond_chance(k3: Matrix, k4: Matrix, rows: int | IntMatrix) -> Matrix:
 
     In heavy tails most of a third cumulant from few rows is chance, which would outvote the fourth.
     """
-    shrunk: Matrix = k3 * np.sqrt(k3**2 / (k3**2 + CAUTION * chance_of_third(k4) / rows))
+    shrunk: Matrix = k3 * namespace(k3).sqrt(k3**2 / (k3**2 + CAUTION * chance_of_third(k4) / rows))
     return shrunk
 
 
@@ -64,7 +65,7 @@ def chance_of_third(k4: Matrix) -> Matrix:
     It is :math:`6 + 9 \kappa_4 + \kappa_6`, with :math:`\frac{10}{3} \kappa_4^2` for :math:`\kappa_6`, which is
     right for Laplace and gamma variables. For tails shorter than the Gaussian's, the Gaussian's is taken.
     """
-    tails = np.maximum(k4, 0)
+    tails = namespace(k4).clip(k4, 0.0, None)
     variance: Matrix = 6 + 9 * tails + 10 / 3 * tails**2
     return variance
 
@@ -89,16 +90,35 @@ class NegentropyGap:
 def gap(k: PairCumulants, negentropy: Negentropy) -> Matrix:
     """The negentropy gap at [i, j], antisymmetric; positive speaks for i -> j."""
     u = k.standardised()
-    rho = u.cov
+    return standardised_gap(u.cov, u.k3, u.k12, u.k4, u.k13, u.k22, k.count, negentropy)
+
+
+def standardised_gap(
+    rho: Matrix,
+    k3: Matrix,
+    k12: Matrix,
+    k4: Matrix,
+    k13: Matrix,
+    k22: Matrix,
+    rows: int | IntMatrix,
+    negentropy: Negentropy,
+) -> Matrix:
+    """The same from the pair cumulants of variables of unit variance; arrays of NumPy or PyTorch."""
+    xp = namespace(rho)
     left = 1 - rho**2
-    usable = left > COLLINEAR
-    np.fill_diagonal(usable, val=False)
-    left = np.where(usable, left, 1.0)
+    usable = left > COLLINEAR  # which no variable is with itself
+    left = xp.where(usable, left, 1.0)
     # Cumulants of the residual of i given j, at [i, j].
-    k3 = (u.k3 - 3 * rho * u.k21 + 3 * rho**2 * u.k12 - rho**3 * u.k3.T) / left**1.5
-    k4 = (u.k4 - 4 * rho * u.k31 + 6 * rho**2 * u.k22 - 4 * rho**3 * u.k13 + rho**4 * u.k4.T) / left**2
-    own, residual = negentropy_of(negentropy, u.k3, u.k4, k.count), negentropy_of(negentropy, k3, k4, k.count)
+    third = (k3 - 3 * rho * k12.T + 3 * rho**2 * k12 - rho**3 * k3.T) / left**1.5
+    fourth = (k4 - 4 * rho * k13.T + 6 * rho**2 * k22 - 4 * rho**3 * k13 + rho**4 * k4.T) / left**2
+    own, residual = negentropy_of(negentropy, k3, k4, rows), negentropy_of(negentropy, third, fourth, rows)
     difference = own + residual.T - own.T - residual
     total = own + own.T + residual + residual.T
-    relative: Matrix = np.divide(difference, total, out=np.zeros_like(difference), where=usable & (total > 0))
+    told = usable & (total > 0)
+    relative: Matrix = xp.where(told, difference / xp.where(told, total, 1.0), 0.0)
     return relative
+
+
+def namespace(array: Any) -> Any:
+    """The library an array is of: NumPy, or PyTorch, whose functions have the same names here."""
+    return np if isinstance(array, np.ndarray | np.generic | float | int) else import_module("torch")
