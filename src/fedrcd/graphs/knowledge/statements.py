@@ -13,7 +13,7 @@ import numpy as np
 
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import ancestry
-from fedrcd.graphs.knowledge.consistency import Compiler
+from fedrcd.graphs.knowledge.compiler import Compiler
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.typing import BoolMatrix, IntMatrix, Matrix
 
