@@ -46,7 +46,7 @@ class AcceleratedOrder:
         return best
 
 
-class _Rows:
+class _DeviceRows:
     """Centred rows on the device, from which sources are regressed out one by one, with their covariance."""
 
     def __init__(self, acc: Accelerator, X: Matrix) -> None:
@@ -68,14 +68,14 @@ class _Rows:
 
 def direct_order(acc: Accelerator, X: Matrix) -> AcceleratedOrder:
     """The order of DirectLiNGAM, shape of X (n, p)."""
-    rows, found = _Rows(acc, X), AcceleratedOrder()
+    rows, found = _DeviceRows(acc, X), AcceleratedOrder()
     while len(rows.variables) > 1:
         rows.remove(found.take(rows.variables, _entropy_charges(acc, rows)))
     found.order += rows.variables
     return found
 
 
-def _entropy_charges(acc: Accelerator, rows: _Rows) -> Any:
+def _entropy_charges(acc: Accelerator, rows: _DeviceRows) -> Any:
     """What speaks against each variable as a source, by entropies."""
     torch = acc.torch
     sd = torch.sqrt(torch.diagonal(rows.cov))
@@ -92,14 +92,14 @@ def _entropy_charges(acc: Accelerator, rows: _Rows) -> Any:
 
 def sx_order(acc: Accelerator, X: Matrix) -> AcceleratedOrder:
     """The order of `fedrcd-sx`, shape of X (n, p)."""
-    rows, found = _Rows(acc, X), AcceleratedOrder()
+    rows, found = _DeviceRows(acc, X), AcceleratedOrder()
     while len(rows.variables) > 1:
         rows.remove(found.take(rows.variables, _gap_charges(acc, rows)))
     found.order += rows.variables
     return found
 
 
-def _gap_charges(acc: Accelerator, rows: _Rows) -> Any:
+def _gap_charges(acc: Accelerator, rows: _DeviceRows) -> Any:
     """What speaks against each variable as a source, by negentropy gaps."""
     torch, n, z = acc.torch, len(rows.z), rows.z
     sd = torch.sqrt(torch.diagonal(rows.cov))

@@ -59,7 +59,7 @@ def pair_sums_on(acc: Accelerator, blocks: Iterable[Any], p: int) -> PairSums:
     return PairSums(4, np.full((1, 1), count, dtype=np.int64), {power: sums[power] for power in POWERS[4]})
 
 
-class _Run(NamedTuple):
+class _TensorRun(NamedTuple):
     """Blocks of the packed tensor that are computed together: their left-hand pairs with all pairs from `start` on."""
 
     seconds: range
@@ -79,7 +79,7 @@ class _DeviceTotals:
             if columns >= COLUMNS_AT_ONCE or b == p:
                 seconds = range(start, b + 1)
                 pairs = np.concatenate([number[: k + 1, k] for k in seconds])
-                self._runs.append(_Run(seconds, acc.whole(pairs), int(number[start, start])))
+                self._runs.append(_TensorRun(seconds, acc.whole(pairs), int(number[start, start])))
                 start, columns = b + 1, 0
         size = pair_index(p + 1).size
         self.sums = [
@@ -127,7 +127,7 @@ def _products(acc: Accelerator, blocks: Iterable[Any], p: int, rows_at_once: int
 def exact_tensor_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, grid: Grid) -> ExactSums:
     """Exact tensor sums of rows that arrive in blocks, in the frame; the clipped values are not counted."""
     totals = [_DeviceTotals(acc, p) for _ in range(3)]
-    halves = [_Halves(acc, total.shape) for total in totals[0].sums]
+    halves = [_DeviceHalves(acc, total.shape) for total in totals[0].sums]
     for whole in _whole(acc, blocks, grid):
         for products in _products(acc, [whole], p, ROWS_PER_SUM):
             upper = _split(products, 0)
@@ -147,8 +147,8 @@ def exact_tensor_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, gri
 
 def exact_pair_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, grid: Grid) -> ExactSums:
     """Exact pair sums of order 4 of rows that arrive in blocks, in the frame; the clipped values are not counted."""
-    count, singles = 0, _Halves(acc, (p,))
-    halves = {power: _Halves(acc, (p, p)) for power in ((1, 1), (2, 1), (3, 1), (2, 2))}
+    count, singles = 0, _DeviceHalves(acc, (p,))
+    halves = {power: _DeviceHalves(acc, (p, p)) for power in ((1, 1), (2, 1), (3, 1), (2, 2))}
     for block in _whole(acc, blocks, grid):
         for start in range(0, len(block), ROWS_PER_SUM):
             q = block[start : start + ROWS_PER_SUM]
@@ -175,7 +175,7 @@ def exact_pair_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, grid:
     return ExactSums(grid, low, high, clipped=None)
 
 
-class _Halves:
+class _DeviceHalves:
     """Whole sums low + 2^56 high on the device."""
 
     def __init__(self, acc: Accelerator, shape: tuple[int, ...]) -> None:

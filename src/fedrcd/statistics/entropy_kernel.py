@@ -24,7 +24,7 @@ SMALLER = tl.constexpr(1 / UNIT)
 LOG2 = tl.constexpr(math.log(2))
 
 
-class Shape(NamedTuple):
+class KernelShape(NamedTuple):
     """How the work is cut: variables of a tile, rows added in float32 (inner times unrolled), warps of a program."""
 
     tile: int
@@ -33,7 +33,13 @@ class Shape(NamedTuple):
     warps: int
 
 
-SHAPES = (Shape(32, 8, 8, 8), Shape(32, 4, 16, 8), Shape(16, 4, 16, 4), Shape(32, 8, 8, 16), Shape(32, 8, 8, 4))
+SHAPES = (
+    KernelShape(32, 8, 8, 8),
+    KernelShape(32, 4, 16, 8),
+    KernelShape(16, 4, 16, 4),
+    KernelShape(32, 8, 8, 16),
+    KernelShape(32, 8, 8, 4),
+)
 """The first is taken; `benchmarks/gpu.py` measures all."""
 
 
@@ -91,7 +97,7 @@ def pair_entropies(  # type: ignore[no-untyped-def]  # Triton gives types
     tl.store(gauss + out + other, gauss_j, mask=there)
 
 
-def launched(torch: Any, u: Any, rho: Any, scale: Any, shape: Shape = SHAPES[0]) -> tuple[Any, Any]:
+def launched(torch: Any, u: Any, rho: Any, scale: Any, shape: KernelShape = SHAPES[0]) -> tuple[Any, Any]:
     """Both sums of all pairs; rows beyond the last count as zeros, which add nothing."""
     n, m = u.shape
     tiles = -(-m // shape.tile)

@@ -51,7 +51,7 @@ LEAST_LEFT = 3600
 """Seconds that a run must last when it is resumed."""
 
 
-class Asked(NamedTuple):
+class EndedRound(NamedTuple):
     """A round that is over: its question, where it stands in the run, and what all sites answered."""
 
     planned: Planned
@@ -74,7 +74,7 @@ class MaskedTransport:
     roster: Mapping[str, str]
     terms: RunTerms
     roll_calls: Mapping[str, Signed]
-    rounds: list[Asked] = field(default_factory=list)
+    rounds: list[EndedRound] = field(default_factory=list)
 
     @property
     def cohort(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class MaskedTransport:
             sent: Any = SentMasked(len(one.vector) + sum(sizes))
             reaches.traffic.count(sent)
         pooled: S = total(signed, answers, self.roster, planned.asked, planned.shape, position)
-        self.rounds.append(Asked(planned, position, answers))
+        self.rounds.append(EndedRound(planned, position, answers))
         reaches.seconds.append(reaches.surroundings.monotonic() - began)
         return pooled
 
