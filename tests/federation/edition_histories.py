@@ -265,7 +265,7 @@ class Life:
                     ledger=ledger,
                     courier=Direct(self),
                     cohort=SITES,
-                    retry_policy=RetryPolicy(retries=0, pause=0.0),
+                    retry_policy=RetryPolicy(give_up_after=0.0, pause=0.0),
                     surroundings=self.surroundings(),
                 ).run()
             except ProtocolError as problem:

@@ -18,6 +18,7 @@ from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.surroundings import Surroundings
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import GroupedQuestion
@@ -58,13 +59,25 @@ def transport(disk, courier, **changes):
         "federation": disk.digest,
         "blocks": {site.name: site.blocks for site in disk.federation.sites},
         "answers": RecordedAnswers(disk.folder / "answers.sqlite"),
-        "retry_policy": RetryPolicy(deadline=1.0, retries=1, approval=0.5, pause=0.01),
+        "retry_policy": RetryPolicy(deadline=1.0, give_up_after=60.0, approval=60.0, pause=0.01),
     }
     return MachineTransport(**{**fields, **changes})
 
 
 def question(disk):
     return transport(disk, None).setting.pairs(4)
+
+
+class Clock:
+    """Time that passes while somebody waits."""
+
+    def __init__(self):
+        self.time, self.pauses = 0.0, []
+        self.surroundings = Surroundings(monotonic=lambda: self.time, sleep=self.sleep)
+
+    def sleep(self, seconds):
+        self.time += seconds
+        self.pauses.append(seconds)
 
 
 def pooled(disk, faults=None, **changes):
@@ -87,19 +100,27 @@ def test_a_fault_is_tried_again(disk, fault):
     deployed = transport(disk, courier, warn=said.append)
     assert to_bytes(deployed.pool(question(disk))) == to_bytes(disk.in_process().pool(question(disk)))
     assert courier.asked == {(A, 1): 1, (B, 1): 2, (C, 1): 1}  # who answered is not asked again
-    assert said == [f"site {B!r} {fault.value}; asking again (1 of 1)"]
+    assert said == [f"site {B!r} {fault.value}; asking again, for 60 s at most"]
 
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_too_many_faults_lose_the_site(disk, fault):
+    clock = Clock()
+    courier = Direct(disk, {B: [fault] * 1000})
+    policy = RetryPolicy(give_up_after=900.0)
     with pytest.raises(SiteLost, match=f"site 'hospital-b' {fault.value}"):
-        pooled(disk, {B: [fault, fault]})
+        transport(disk, courier, retry_policy=policy, surroundings=clock.surroundings).pool(question(disk))
+    assert 900 <= clock.time <= 960
+    assert clock.pauses[:5] == [2, 4, 8, 16, 30]
+    assert set(clock.pauses[5:]) == {30}
 
 
 @pytest.mark.parametrize("code", [Refusal.DATA, Refusal.DEADLINE, Refusal.FAILED])
 def test_what_may_mend_is_tried_again(disk, code):
     refuse = lambda reply: replace(reply, blocks=(), refusal=code)  # noqa: E731
     assert to_bytes(pooled(disk, {B: [refuse]})) == to_bytes(disk.in_process().pool(question(disk)))
+    with pytest.raises(SiteLost, match="refused"):  # it is there: waiting for a quarter of an hour is no use
+        pooled(disk, {B: [refuse] * 3}, run="r2.0")
 
 
 @pytest.mark.parametrize(
@@ -212,13 +233,13 @@ def test_a_site_whose_person_is_slow_is_asked_again(disk):
     assert to_bytes(deployed.pool(question(disk))) == to_bytes(disk.in_process().pool(question(disk)))
     assert courier.asked[B, 1] == 4
     with pytest.raises(SiteLost, match="a person there has to approve"):
-        pooled(disk, {B: [wait] * 1000}, run="r2.0")
+        pooled(disk, {B: [wait] * 1000}, run="r2.0", surroundings=Clock().surroundings)
 
 
 def test_answers_that_came_are_not_asked_for_again(disk):
-    first = Direct(disk, {C: [Fault.DIED, Fault.DIED]})
+    first = Direct(disk, {C: [Fault.DIED]})
     with pytest.raises(SiteLost):
-        transport(disk, first).pool(question(disk))
+        transport(disk, first, retry_policy=RetryPolicy(give_up_after=0.0)).pool(question(disk))
     second = Direct(disk)
     sums = transport(disk, second).pool(question(disk))
     assert second.asked == {(C, 1): 1}
@@ -243,7 +264,7 @@ def conduct(disk, plan=None, faults=None, present=NAMES, **settings):
 
 
 def impatient(disk, **changes):
-    return disk.plan("fedrcd-x", retry_policy=RetryPolicy(deadline=1.0, retries=0), **changes)
+    return disk.plan("fedrcd-x", retry_policy=RetryPolicy(deadline=1.0, give_up_after=0.0), **changes)
 
 
 def estimate(disk, cohort=NAMES, method="fedrcd-x"):

@@ -163,7 +163,7 @@ def test_methods_that_follow_each_other_do_not_meet_in_the_logs_of_sites(disk):
 
 
 def test_a_run_that_is_resumed_chooses_the_same_and_asks_nothing_twice(disk):
-    plan = disk.plan("auto", trust_coordinator=True, retry_policy=RetryPolicy(deadline=1.0, retries=0))
+    plan = disk.plan("auto", trust_coordinator=True, retry_policy=RetryPolicy(deadline=1.0, give_up_after=0.0))
     with pytest.raises(SiteLost, match="stopped before it answered"):
         conducted(disk, plan, with_strict(disk, B, faults={B: [None, None, Fault.DIED]}))
     courier = with_strict(disk, B)

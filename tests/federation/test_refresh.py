@@ -80,7 +80,7 @@ class Federated:
                 federation=self.federation,
                 ledger=opened,
                 courier=carrier or Carrier(self.services),
-                retry_policy=RetryPolicy(retries=0, pause=0.0),
+                retry_policy=RetryPolicy(give_up_after=0.0, pause=0.0),
                 **{"cohort": NAMES, **changes},
             ).run()
 

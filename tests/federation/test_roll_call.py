@@ -48,7 +48,7 @@ def disk(tables, tmp_path):
 
 
 def conducted(disk, courier, method="fedrcd-x", **changes):
-    plan = disk.plan(method, **{"retry_policy": RetryPolicy(deadline=1.0, retries=0, pause=0.01), **changes})
+    plan = disk.plan(method, **{"retry_policy": RetryPolicy(deadline=1.0, give_up_after=0.0, pause=0.01), **changes})
     return Conductor(plan, disk.federation, say=lambda _: None).run(courier, NAMES)
 
 

@@ -305,7 +305,9 @@ def plan_of(described: Run, disk: Disk, **changes: Any) -> RunPlan:
         "settings": settings,
         "by_key": False,
         "wait": 0.0,
-        "retry_policy": RetryPolicy(deadline=240.0, retries=0, approval=described.get("approval", 60.0), pause=0.1),
+        "retry_policy": RetryPolicy(
+            deadline=240.0, give_up_after=0.0, approval=described.get("approval", 60.0), pause=0.1
+        ),
         "resampling": resampling,
         "check": described.get("check", False),
         "allow_missing": described.get("allow_missing", False),

@@ -220,11 +220,22 @@ class Machines:
         return replace(plan, resampling=Resampling(replicates=replicates, groups=payload.groups, seed=seed))
 
     def run(self, plan: RunPlan, progress: Watch | None = None) -> Finding:
-        """What a run finds; one that was interrupted in the same folder is resumed."""
-        from fedrcd.federation.flower.coordinator import planned
+        """What a run finds; one that was interrupted in the same folder is resumed.
 
-        to_run, _ = planned(plan)
-        return self.conduct(self.coordinator, to_run, progress or _ignore, self.surroundings)
+        If the coordinator stops, and is started anew before it is given up, the run goes on.
+        """
+        from fedrcd.federation.flower.coordinator import CoordinatorStopped, come_back, planned
+
+        coordinator = self.coordinator
+        while True:
+            to_run, _ = planned(plan)
+            try:
+                return self.conduct(coordinator, to_run, progress or _ignore, self.surroundings)
+            except CoordinatorStopped:
+                again = come_back(coordinator, plan.retry_policy.give_up_after, self.surroundings)
+                if again is None:
+                    raise
+                coordinator = again
 
     def discovery_of(self, finding: Finding) -> Discovery:
         """The discovery in what a run found; who was missing and what went wrong is among its notes."""

@@ -31,7 +31,9 @@ HERE = Path("fedrcd-state/coordinator")
 FederationFile = Annotated[Path, typer.Option(help="Federation file; the same copy as the sites'.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait at the start for sites to be there.")]
 Deadline = Annotated[float, typer.Option(help="Seconds a site has for one answer.")]
-Retries = Annotated[int, typer.Option(help="Further tries after a fault of a site.")]
+GiveUpAfter = Annotated[
+    float, typer.Option(help="Seconds after its first fault during which a site, or the coordinator, is tried again.")
+]
 LedgerKey = Annotated[Path | None, typer.Option(help="The ledger's signing key; by default LEDGER.key.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the command of Flower and stop.")]
 
@@ -116,7 +118,7 @@ def run(
     ledger_key: LedgerKey = None,
     wait: Wait = 60.0,
     deadline: Deadline = 300.0,
-    retries: Retries = 2,
+    give_up_after: GiveUpAfter = 900.0,
     state: State = HERE,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     dry_run: DryRun = False,
@@ -140,7 +142,7 @@ def run(
     if ledger is not None:
         if bootstrap is not None or check:
             raise ConfigError("resample and check results of a ledger with `fedrcd ledger discover` afterwards")
-        retry_policy = RetryPolicy(deadline=deadline, retries=retries)
+        retry_policy = RetryPolicy(deadline=deadline, give_up_after=give_up_after)
         waiting = Waiting(wait=wait, retry_policy=retry_policy, allow_missing=allow_missing)
         run_with_ledger(connect(state, federation), settings, ledger, ledger_key, out, waiting, as_json=json)
         return
@@ -148,7 +150,7 @@ def run(
     machines = connect(state, federation)
     waiting = Waiting(
         wait=wait,
-        retry_policy=RetryPolicy(deadline=deadline, retries=retries),
+        retry_policy=RetryPolicy(deadline=deadline, give_up_after=give_up_after),
         allow_missing=allow_missing,
         accept_differing=tuple(accept_differing or ()),
         trust_coordinator=trust_coordinator,
@@ -250,7 +252,7 @@ def refresh(
     derive: Annotated[bool, typer.Option(help="Compute all results of the ledger anew.")] = True,
     wait: Wait = 60.0,
     deadline: Deadline = 300.0,
-    retries: Retries = 2,
+    give_up_after: GiveUpAfter = 900.0,
     state: State = HERE,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -264,7 +266,7 @@ def refresh(
 
     require_flower()
     waiting = Waiting(
-        wait=wait, retry_policy=RetryPolicy(deadline=deadline, retries=retries), allow_missing=allow_missing
+        wait=wait, retry_policy=RetryPolicy(deadline=deadline, give_up_after=give_up_after), allow_missing=allow_missing
     )
     with talking(json) as report:
         with progress_bar("refreshing the ledger") as bar:

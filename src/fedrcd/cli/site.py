@@ -116,7 +116,8 @@ def serve(
 ) -> None:
     """Connect this site to the coordinator and answer its questions, until it is stopped."""
     from fedrcd.data.federation import read_federation
-    from fedrcd.federation.flower.processes import Security, node_command, prepare_node, require_flower
+    from fedrcd.federation.flower.processes import Security, flower_log, node_command, prepare_node, require_flower
+    from fedrcd.federation.flower.reachability import unreachable
     from fedrcd.federation.flower.supervise import keep_running
     from fedrcd.federation.messages.keys import public_key_of, public_text
     from fedrcd.federation.rules import Rules
@@ -173,7 +174,13 @@ def serve(
     settings.write(home / "site.json")
     prepare_node(home)
     print(f"site {name} answers {coordinator}; its log: fedrcd site log --state {home}", file=sys.stderr)
-    keep_running(command, lambda text: print(f"site {name}: {text}", file=sys.stderr, flush=True))
+    with flower_log(home).open("ab") as output:
+        keep_running(
+            command,
+            lambda text: print(f"site {name}: {text}", file=sys.stderr, flush=True),
+            unreachable=lambda: unreachable(coordinator, None if insecure else ca),
+            output=output,
+        )
 
 
 @app.command()

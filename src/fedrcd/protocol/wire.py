@@ -88,6 +88,9 @@ LONGEST_HEADER = 2**24
 MOST_AXES = 4
 """Axes of an array that may travel."""
 
+MOST_NUMBERS = 2**48
+"""Along one of them."""
+
 DEEPEST = 32
 """How deep what arrives may be nested; nothing that is sent comes near."""
 
@@ -190,7 +193,7 @@ def from_bytes(data: bytes, wanted: type[T] | tuple[type[T], ...]) -> T:
 
 def size_in_bytes(dtype: np.dtype[Any], shape: Sequence[int]) -> int:
     """Bytes of an array of a shape, which may come from anywhere."""
-    if len(shape) > MOST_AXES or not all(0 <= n < 2**63 for n in shape):
+    if len(shape) > MOST_AXES or not all(type(n) is int and 0 <= n < MOST_NUMBERS for n in shape):
         raise ProtocolError("an array of the message has a shape that no array here has")
     return math.prod(shape) * dtype.itemsize
 

@@ -158,8 +158,9 @@ class Machines:
 
     def plan(self, method="fedrcd-s", **changes):
         out = self.folder / f"result-{time.monotonic_ns()}"
-        retries, pause = changes.pop("retries", 0), changes.pop("pause", 0.5)
-        patience = RetryPolicy(deadline=120.0, retries=retries, pause=pause)
+        pause = changes.pop("pause", 0.5)
+        changes.pop("retries", None)
+        patience = RetryPolicy(deadline=120.0, give_up_after=SOON, pause=pause)
         fields = {"run": new_run(), "folder": str(out), "by_key": True, "wait": 120.0, "retry_policy": patience}
         fields["trust_coordinator"] = True
         return self.disk.plan(method, **{**fields, **changes})

@@ -57,6 +57,12 @@ def test_believing_the_header_of_an_array_asks_for_eight_tebibytes():
         from_records(records({}, HUGE))
 
 
+@pytest.mark.parametrize("shape", ["(True,)", "(0, 1152921504606846976)", "(-1, -3)", "(1.0,)", "('a',)", "3"])
+def test_shapes_that_no_array_has_are_refused(shape):
+    with pytest.raises(ProtocolError):
+        from_records(records({}, _claimed("<f8", "False", shape, bytes(8 * (shape == "(True,)")))))
+
+
 @pytest.mark.parametrize("values", [np.array(["patient"]), np.array([1j]), np.ones((1,) * 9)])
 def test_arrays_of_other_numbers_or_axes_do_not_arrive(values):
     with pytest.raises(ProtocolError):
@@ -133,7 +139,7 @@ def test_a_hostile_reply_loses_its_site_and_not_the_run(disk, kind, arithmetic):
         return Message(REPLIES[kind](true.content), reply_to=message)
 
     app.query("name")(client.on_name)
-    policy = RetryPolicy(deadline=240.0, retries=0)
+    policy = RetryPolicy(deadline=240.0, give_up_after=0.0)
     plan = disk.plan("fedrcd-ni", retry_policy=policy, allow_missing=True, arithmetic=arithmetic)
     with np.errstate(invalid="ignore"):
         found = conduct(plan, LocalGrid(disk.settings_files(), app))

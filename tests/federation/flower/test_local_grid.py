@@ -156,7 +156,7 @@ def test_by_key_a_node_without_one_is_nobody(disk):
 
 
 def conduct_with(disk, app, **changes):
-    plan = disk.plan("fedrcd-x", retry_policy=RetryPolicy(deadline=240.0, retries=0), **changes)
+    plan = disk.plan("fedrcd-x", retry_policy=RetryPolicy(deadline=240.0, give_up_after=0.0), **changes)
     grid = LocalGrid(disk.settings_files(), app)
     return conduct(plan, grid)
 
@@ -277,7 +277,7 @@ def test_a_hang_is_answered_at_the_deadline(disk, monkeypatch):
     monkeypatch.setattr("fedrcd.federation.site.service.read_tables", hang)
     grid = LocalGrid([settings])
     with pytest.raises(SiteLost, match="its own deadline"):
-        conduct(disk.plan(allow_missing=True, retry_policy=RetryPolicy(deadline=240.0, retries=0)), grid)
+        conduct(disk.plan(allow_missing=True, retry_policy=RetryPolicy(deadline=240.0, give_up_after=0.0)), grid)
     assert asked.is_set()
     over.set()
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from fedrcd.federation.flower.supervise import UNKNOWN_NODE
+
 REFUSED_TWICE = """
 import os, signal, threading, time
 from fedrcd.federation.flower.node_process import end_at_once
@@ -30,5 +32,5 @@ def test_a_node_that_is_refused_twice_at_once_ends():
     done = subprocess.run(
         [sys.executable, "-c", REFUSED_TWICE], capture_output=True, text=True, timeout=240, check=False
     )
-    assert done.returncode == 1
+    assert done.returncode == UNKNOWN_NODE
     assert done.stderr.endswith("the coordinator does not know this node\n")

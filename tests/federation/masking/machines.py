@@ -85,7 +85,7 @@ class Relay:
 
 def masked_plan(disk, method="fedrcd-s", **changes):
     options = {"masked": True, **changes.pop("options", {})}
-    policy = RetryPolicy(deadline=1.0, retries=0, pause=0.01)
+    policy = RetryPolicy(deadline=1.0, give_up_after=0.0, pause=0.01)
     return disk.plan(method, **{"retry_policy": policy, "options": options, **changes})
 
 

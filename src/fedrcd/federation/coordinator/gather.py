@@ -18,6 +18,12 @@ from fedrcd.federation.messages.refusals import TEMPORARY, WORDS, Refusal
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
 
+LONGEST_PAUSE = 30.0
+"""Seconds between two tries, at most."""
+
+MOST_REFUSALS = 3
+"""Times that a site is asked although it refused for a reason that may mend: it is there, so waiting is little use."""
+
 
 class Fault(StrEnum):
     """Why no reply came."""
@@ -46,24 +52,29 @@ class SiteLost(ProtocolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How long a coordinator waits, and how often it asks again.
+    """How long a coordinator waits, and when it asks again.
 
     Parameters
     ----------
     deadline : float
         Seconds a site has for one try.
-    retries : int
-        Further tries after a fault; each is a new process at the site.
+    give_up_after : float
+        Seconds after its first fault in a round during which a site is asked again; each try is a new process there.
     approval : float
         Seconds that a person at a site has to approve an answer.
     pause : float
-        Seconds before a site is asked again, after a fault or while a person there decides.
+        Seconds before sites are asked again, after a fault or while a person there decides; every pause of a round is
+        twice as long as the one before, up to 30 seconds.
     """
 
     deadline: float = 300.0
-    retries: int = 2
+    give_up_after: float = 900.0
     approval: float = 86400.0
-    pause: float = 5.0
+    pause: float = 2.0
+
+    def pause_after(self, tries: int) -> float:
+        """Seconds before the next try."""
+        return min(self.pause * 2.0 ** min(tries - 1, 20), max(LONGEST_PAUSE, self.pause))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,9 @@ class Gather(Generic[A]):
         answers = dict(known or {})
         until = self.surroundings.monotonic() + self.retry_policy.approval
         chances = {site: _Chances(until) for site in self.cohort}
+        tries = 0
         while missing := [site for site in self.cohort if site not in answers]:
+            tries += 1
             self._report(number, answers)
             lost: ProtocolError | None = None
             packets = {site: self.pack(site) for site in missing}
@@ -129,7 +142,7 @@ class Gather(Generic[A]):
             if lost:
                 raise lost
             if len(answers) < len(self.cohort):
-                self.surroundings.sleep(self.retry_policy.pause)
+                self.surroundings.sleep(self.retry_policy.pause_after(tries))
         return answers
 
     def _judged(self, site: str, packet: Packet) -> A:
@@ -143,19 +156,22 @@ class Gather(Generic[A]):
 
     def _give_up_or_retry(self, site: str, answer: A | Fault, chances: _Chances) -> None:
         """Raise if another try is no use, or there were enough."""
-        refusal = None
+        now, refusal, policy = self.surroundings.monotonic(), None, self.retry_policy
         if isinstance(answer, Fault):
             why, again = answer.value, True
         else:
             refusal = Refusal(str(answer.refusal))
             why, again = f"refused: {WORDS[refusal]}", refusal in TEMPORARY
-            if refusal is Refusal.WAITING and self.surroundings.monotonic() < chances.approval_until:
+            if refusal is Refusal.WAITING and now < chances.approval_until:
                 return
-        chances.faults += 1
-        if not again or chances.faults > self.retry_policy.retries:
+            chances.refusals += 1
+        if chances.first_fault is None:
+            chances.first_fault = now
+        if not again or now - chances.first_fault >= policy.give_up_after or chances.refusals >= MOST_REFUSALS:
             raise SiteLost(site, why, refusal if not again else None)
-        if self.warn:
-            self.warn(f"site {site!r} {why}; asking again ({chances.faults} of {self.retry_policy.retries})")
+        if self.warn and not chances.told:
+            chances.told = True
+            self.warn(f"site {site!r} {why}; asking again, for {in_words(policy.give_up_after)} at most")
 
     def _report(self, number: int, answers: Mapping[str, A]) -> None:
         if self.progress:
@@ -168,4 +184,11 @@ class _Chances:
     """What a site may still do wrong in a round."""
 
     approval_until: float
-    faults: int = 0
+    first_fault: float | None = None
+    refusals: int = 0
+    told: bool = False
+
+
+def in_words(seconds: float) -> str:
+    """Some time, in words."""
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

@@ -156,7 +156,7 @@ class MaskedTransport:
                 return ReplayEnd(site, self.terms.run, signed, vectors, tuple(order.tolist()), B, result)
             return MaskedEnd(site, self.terms.run, signed, result)
 
-        policy = replace(self.reaches.retry_policy, retries=0)
+        policy = replace(self.reaches.retry_policy, give_up_after=0.0)
         gather: Gather[MaskedEndReply] = _gather(
             replace(self.reaches, retry_policy=policy),
             lambda site: pack_message(message(site)),

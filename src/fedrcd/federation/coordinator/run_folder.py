@@ -85,8 +85,8 @@ class RunPlan:
     ledger_key: str = ""
 
     def __post_init__(self) -> None:
-        if not (self.wait >= 0 and self.retry_policy.deadline > 0 and self.retry_policy.retries >= 0):
-            raise ConfigError("wait and retries must be at least 0, the deadline above 0 seconds")
+        if not (self.wait >= 0 and self.retry_policy.deadline > 0 and self.retry_policy.give_up_after >= 0):
+            raise ConfigError("wait and give-up-after must be at least 0 seconds, the deadline above 0")
         self.settings.check_arithmetic()
         if self.settings.masked and self.check:
             raise ConfigError(

@@ -261,9 +261,8 @@ def _watch(
     """Return when a run is finished; raise what made it fail."""
     asked, ended = surroundings.monotonic(), False
     while not _is_finished(folder, progress):
-        again = "start it and give the same command again: answers that came are kept"
         if not coordinator.is_running:
-            raise ProtocolError(f"the coordinator stopped; {again}")
+            raise CoordinatorStopped
         if ended:  # and what it wrote last was looked at since
             log = Path(coordinator.state) / "coordinator.log"
             raise ProtocolError(f"the run ended without a result; give the same command again, or see {log}")
@@ -281,6 +280,27 @@ def _is_finished(folder: Path, progress: Callable[[Status], None]) -> bool:
     if status.state == "failed":
         raise RunFailed(status.error, status.exit_code)
     return status.state == "finished"
+
+
+class CoordinatorStopped(ProtocolError):
+    """The coordinator is not there any more; answers that came are kept."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the coordinator stopped; start it and give the same command again: answers that came are kept"
+        )
+
+
+def come_back(coordinator: Coordinator, seconds: float, surroundings: Surroundings = REAL) -> Coordinator | None:
+    """The coordinator once it was started anew; None if nobody does within some seconds."""
+    until = surroundings.monotonic() + seconds
+    while surroundings.monotonic() < until:
+        surroundings.sleep(LOOK)
+        if (Path(coordinator.state) / SETTINGS).exists():
+            again = Coordinator.read(Path(coordinator.state))
+            if again.is_running:
+                return again
+    return None
 
 
 class RunFailed(FedrcdError):

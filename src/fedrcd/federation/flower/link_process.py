@@ -12,6 +12,8 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from fedrcd.federation.flower.heartbeats import miss_soon
+
 OPEN = ("/v1/fleet/",)
 """Paths for everybody."""
 
@@ -64,10 +66,11 @@ def put_in_front() -> None:
 
 
 def main() -> None:
-    """Run SuperLink with the layer in front."""
+    """Run SuperLink with both in place."""
     from flwr.superlink.cli import flower_superlink
 
     put_in_front()
+    miss_soon()
     sys.argv[0] = "flower-superlink"
     flower_superlink()
 

@@ -1,4 +1,4 @@
-"""Flower's SuperNode, which ends at once when the coordinator does not know it, and is not asleep when it is asked.
+"""Flower's SuperNode, which ends at once when the coordinator does not know it, and is neither asleep nor unheard.
 
 A SuperNode that is refused sends itself SIGINT, once from each of its threads that was refused. The second one
 interrupts the end that the first began, before anything sees to it that the process does end: it then hangs, without a
@@ -13,6 +13,9 @@ import sys
 import time
 from types import SimpleNamespace
 from typing import Any
+
+from fedrcd.federation.flower.heartbeats import be_heard_often
+from fedrcd.federation.flower.supervise import UNKNOWN_NODE
 
 POLL = 0.5
 """Seconds between two looks for a message; Flower's own 3 were half of a round."""
@@ -43,15 +46,16 @@ def look_often() -> None:
 
 def _end(*_: object) -> None:
     os.write(2, b"the coordinator does not know this node\n")
-    os._exit(1)
+    os._exit(UNKNOWN_NODE)
 
 
 def main() -> None:
-    """Run SuperNode with both in place."""
+    """Run SuperNode with all of this in place."""
     from flwr.supernode.cli import flower_supernode
 
     end_at_once()
     look_often()
+    be_heard_often()
     sys.argv[0] = "flower-supernode"
     flower_supernode()
 

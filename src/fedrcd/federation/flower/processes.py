@@ -20,6 +20,9 @@ FLOWER = "1.41.0"
 CONNECTION = "fedrcd"
 """What Flower's configuration calls the coordinator."""
 
+LONGEST_LOG = 10_000_000
+"""Bytes of Flower's log at a site, from which on another is begun at the next start."""
+
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -110,6 +113,18 @@ def node_command(
 def prepare_node(home: Path) -> None:
     """Write what a SuperNode finds in its home."""
     write_commands(home / "bin")
+
+
+def flower_log(home: Path) -> Path:
+    """The file for what Flower's processes at a site say, which only its owner can read; a long one is put aside."""
+    path = home / "flower.log"
+    try:
+        if path.exists() and path.stat().st_size > LONGEST_LOG:
+            path.replace(path.with_suffix(".log.old"))
+        path.touch(mode=0o600)
+    except OSError as problem:
+        raise FileError(f"cannot write {path}: {problem.strerror}") from None
+    return path
 
 
 def flwr_command(home: Path, *arguments: str, port: int) -> Command:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrcd.errors import FileError
+from fedrcd.federation.flower.heartbeats import be_heard_often
 
 OURS = "flwr-clientapp"
 REFUSED = ("flwr-agentapp", "flwr-connector", "flwr-model", "flwr-serverapp", "flwr-simulation")
@@ -68,6 +69,7 @@ def _run(arguments: argparse.Namespace) -> None:
     from flwr.supernode.runtime import run_clientapp as runtime
 
     use_installed_app()
+    be_heard_often()
     runtime.run_clientapp(
         runtime_api_address=arguments.runtime_api_address,
         token=arguments.token,

@@ -17,6 +17,18 @@ from fedrcd.federation.flower.processes import Command
 AGAIN = 5.0
 """Seconds before a connection that ended is tried again."""
 
+LONG = 60.0
+"""Seconds after which a connection was one: what is wrong then is news."""
+
+UNKNOWN_NODE = 77
+"""Exit code of a SuperNode that the coordinator does not know."""
+
+REASONS = {
+    UNKNOWN_NODE: "the coordinator does not know the key of this site: is it the one in the coordinator's federation "
+    "file, or was the coordinator only just started?"
+}
+"""Why a connection ended, by exit code."""
+
 PR_SET_PDEATHSIG = 1
 
 
@@ -101,18 +113,40 @@ def running(
                 stop(process)
 
 
-def keep_running(command: Command, say: Callable[[str], None], pause: float = AGAIN) -> None:
+def keep_running(
+    command: Command,
+    say: Callable[[str], None],
+    pause: float = AGAIN,
+    *,
+    unreachable: Callable[[], str] = lambda: "",
+    output: IO[bytes] | None = None,
+) -> None:
     """Run a command, again and again when it ends, until this process is told to end.
 
     SuperNode ends when the coordinator does not know it: before its key is admitted, and after the coordinator was
-    started anew.
+    started anew. `unreachable` says what keeps it from the coordinator, before it is started; what is wrong is said
+    once, until something else is.
     """
+    told = ""
+
+    def tell(text: str) -> None:
+        nonlocal told
+        if text != told:
+            say(text)
+        told = text
+
     with interruptible() as interruption:
         try:
             while True:
-                with running(command, interruption) as process:
-                    code = process.wait()
-                say(f"the connection ended (code {code}); connecting again in {pause:g} s")
+                reason = unreachable()
+                if not reason:
+                    began = time.monotonic()
+                    with running(command, interruption, output) as process:
+                        code = process.wait()
+                    if time.monotonic() - began > LONG:
+                        told = ""
+                    reason = REASONS.get(code, f"the connection ended (code {code})")
+                tell(f"{reason}; trying again every {pause:g} s")
                 time.sleep(pause)
         except KeyboardInterrupt:
             say("stopping")
