@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_form
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from fedrcd.runs.finding import Finding
 
 app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the runs.", no_args_is_help=True)
+
+
+@app.callback()
+def private() -> None:
+    """Where sites and runs meet, and the runs."""
+    os.umask(0o077)  # what this command and its processes write is for its owner alone
+
 
 State = Annotated[Path, typer.Option(help="Folder of the coordinator's own files.")]
 HERE = Path("fedrcd-state/coordinator")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_form
+import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from fedrcd.federation.site.store import Store
 
 app = typer.Typer(name="site", help="One site of a federation: its table, its rules, its log.", no_args_is_help=True)
+
+
+@app.callback()
+def private() -> None:
+    """One site of a federation: its table, its rules, its log."""
+    os.umask(0o077)  # what this command and its processes write is for its owner alone
+
 
 Name = Annotated[str, typer.Option(help="Name of this site in the federation file.")]
 FederationFile = Annotated[Path, typer.Option(help="Federation file; the same copy as the coordinator's.")]

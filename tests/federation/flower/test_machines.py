@@ -62,6 +62,11 @@ def test_one_round_by_the_command_line(machines):
     kept = np.array(json.loads(done.stdout)["B"]) != 0
     assert np.array_equal(kept, outcome.resampled.replicates.edge_shares() >= 0.9)
     assert not (out / ANSWERS).exists()
+    written = [
+        path for folder in (out, machines.disk.state(A), machines.folder / "coordinator") for path in folder.rglob("*")
+    ]
+    assert len(written) > 10
+    assert not [path for path in written if path.is_file() and path.stat().st_mode & 0o077]  # for their owner alone
     assert outcome.rounds == 2  # sums of groups, and residuals
     assert "to be sent: 3 sites, 10 groups of rows each" in done.stderr
     checks = json.loads((out / "checks.json").read_text())

@@ -1,8 +1,10 @@
-"""Flower's SuperLink with its doors sorted: sites from anywhere, orders from this machine only.
+"""Flower's SuperLink with its doors sorted: sites from anywhere, orders from its own account on this machine only.
 
 SuperLink serves three interfaces on one port: that of the nodes, which authenticate by key, that by which runs are
 started, and that by which its own processes fetch their work. The last two ask for no credentials, and starting a run
-means running code here. So anything but the interface of the nodes is refused to other machines.
+means running code here. So anything but the interface of the nodes is refused to other machines, and to other accounts
+of this one. SuperNode has the last of them on its local port, where whoever fetches the work of a site reads what it is
+asked and can answer in its place: the same layer stands there.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from fedrcd.federation.flower.heartbeats import miss_soon
+from fedrcd.federation.flower.local_accounts import is_own_account
 
 OPEN = ("/v1/fleet/",)
 """Paths for everybody."""
@@ -24,7 +27,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class LocalOrders:
-    """An ASGI layer that refuses whatever is not for nodes unless it comes from this machine."""
+    """An ASGI layer that refuses whatever is not for nodes unless it comes from this account on this machine."""
 
     def __init__(self, app: Application) -> None:
         self.app = app
@@ -42,16 +45,15 @@ class LocalOrders:
 
 
 def allowed(scope: Scope) -> bool:
-    """Whether a request is for nodes, or comes from this machine."""
+    """Whether a request is for nodes, or comes from this account on this machine."""
     if scope["type"] == "http" and str(scope.get("path", "")).startswith(OPEN):
         return True
     client, server = scope.get("client"), scope.get("server")
-    if not client:
+    if not client or not server or server[1] is None:
         return False
-    if server and client[0] == server[0]:  # a machine that talks to an address of its own
-        return True
     try:
-        return ipaddress.ip_address(client[0]).is_loopback
+        is_here = client[0] == server[0] or ipaddress.ip_address(client[0]).is_loopback  # or an address of its own
+        return is_here and is_own_account((client[0], client[1]), (server[0], server[1]))
     except ValueError:
         return False
 

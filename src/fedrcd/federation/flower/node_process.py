@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedrcd.federation.flower.heartbeats import be_heard_often
+from fedrcd.federation.flower.link_process import LocalOrders
 from fedrcd.federation.flower.supervise import UNKNOWN_NODE
 
 POLL = 0.5
@@ -44,6 +45,15 @@ def look_often() -> None:
     node.time = SimpleNamespace(sleep=lambda seconds: time.sleep(min(seconds, POLL)))
 
 
+def answer_own_account_only() -> None:
+    """Make SuperNode's local port refuse other accounts of this machine."""
+    from flwr.supernode import main as api
+
+    assert hasattr(api, "create_app"), "this is not the pinned version of Flower"
+    app: Any = api.create_app
+    api.create_app = lambda *arguments, **settings: LocalOrders(app(*arguments, **settings))  # type: ignore[assignment,return-value]
+
+
 def _end(*_: object) -> None:
     os.write(2, b"the coordinator does not know this node\n")
     os._exit(UNKNOWN_NODE)
@@ -56,6 +66,7 @@ def main() -> None:
     end_at_once()
     look_often()
     be_heard_often()
+    answer_own_account_only()
     sys.argv[0] = "flower-supernode"
     flower_supernode()
 
