@@ -51,7 +51,7 @@ def answer_own_account_only() -> None:
 
     assert hasattr(api, "create_app"), "this is not the pinned version of Flower"
     app: Any = api.create_app
-    api.create_app = lambda *arguments, **settings: LocalOrders(app(*arguments, **settings))  # type: ignore[assignment,return-value]
+    api.create_app = lambda *arguments, **settings: LocalOrders(app(*arguments, **settings))  # type: ignore[assignment]
 
 
 def _end(*_: object) -> None:
