@@ -106,7 +106,7 @@ test-reference: setup-reference ## compare with independent packages
 	@echo "comparing with lingam and CausalDisco ..."
 	@.venv-reference/bin/python -m pytest $(PARALLEL) -m reference
 
-test-slow: setup ## faults that take Flower over a minute to notice
+test-slow: setup ## more faults of real processes, some of which Flower takes a minute to notice
 	@.venv/bin/python -m pytest -m "slow" tests/federation
 
 # Interpreters that are not here are named.

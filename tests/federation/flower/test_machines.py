@@ -30,6 +30,9 @@ from tests.federation.sites import NAMES, logged
 
 A, B, C = NAMES
 
+IN_ONE_PROCESS_TOO = pytest.mark.slow
+"""Faults that `test_local_grid.py` makes in one process; `make test-slow` makes them in real ones, too."""
+
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
@@ -214,6 +217,7 @@ def test_a_site_that_hangs_is_tried_again_and_answers_later(machines):
     assert same_as_one_process(machines, outcome)
 
 
+@IN_ONE_PROCESS_TOO
 def test_a_site_that_raises_is_tried_again_and_its_text_stays(machines):
     plan = machines.plan(retries=1)
     with taken_over(machines, C, "raise once"):
@@ -224,12 +228,14 @@ def test_a_site_that_raises_is_tried_again_and_its_text_stays(machines):
         assert b"4711" not in path.read_bytes()
 
 
+@IN_ONE_PROCESS_TOO
 def test_a_reply_of_the_wrong_shape_is_not_added(machines):
     wrong = "site 'hospital-c' sent sums that are not of the kind or the size"
     with taken_over(machines, C, "shape"), pytest.raises(RunFailed, match=wrong):
         machines.run()
 
 
+@IN_ONE_PROCESS_TOO
 def test_a_reply_from_an_earlier_run_is_not_added(machines):
     with taken_over(machines, C, "earlier"):
         machines.run()  # honest the first time
@@ -237,6 +243,7 @@ def test_a_reply_from_an_earlier_run_is_not_added(machines):
             machines.run()
 
 
+@IN_ONE_PROCESS_TOO
 def test_a_reply_that_is_sent_twice_counts_once(machines):
     with taken_over(machines, C, "twice"):
         outcome = machines.run("fedrcd-x", retries=2)
