@@ -7,6 +7,7 @@ from experiments.studies.ablation import ABLATION
 from experiments.studies.bnlearn import BNLEARN
 from experiments.studies.coefficient import COEFFICIENT
 from experiments.studies.complexity import COMPLEXITY
+from experiments.studies.contamination import CONTAMINATION
 from experiments.studies.invariance import INVARIANCE
 from experiments.studies.noise import NOISE
 from experiments.studies.per_noise import PER_NOISE
@@ -33,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         WHEN_SCALE_SUFFICES,
         COEFFICIENT,
         SITE_EFFECTS,
+        CONTAMINATION,
     )
 }
 """In the order of the paper, then beyond it."""

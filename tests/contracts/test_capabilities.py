@@ -70,6 +70,18 @@ def found_by(method: str, **settings: Any) -> Callable[[Any], Any]:
     return run
 
 
+def spent_by(**settings: Any) -> Callable[[Any], Any]:
+    """What a discovery under noise spends; it never finds the same again, and a transport has no noise."""
+
+    def run(column: Any) -> Any:
+        if isinstance(column, Transport):
+            return settings
+        found = column.discover("auto", **settings)
+        return {"epsilon": found.epsilon, "delta": found.delta}
+
+    return run
+
+
 def drawn_by(method: str, **settings: Any) -> Callable[[Any], Any]:
     """The bits of a bootstrap."""
 
@@ -121,7 +133,10 @@ STORED_SUMS_ONLY = "the ledger holds the sums that one-round methods ask for, an
 AT_SITES = "{} is no setting of a run over machines: every site reads its own table"
 AS_CONTRIBUTED = "how rows are read was settled when the sites contributed; the ledger holds sums, no rows"
 NO_KEYS = "masks need a key of every site, and the federation file has none of 'hospital-a'"
-NOISE = "noise is not offered yet: sums leave as they are, under the rules of disclosure"
+NOISE = (
+    "noise is offered for tables in one process so far: between machines, and in ledgers, sums leave as they are, "
+    "under the rules of disclosure"
+)
 ROWS_STAY = "rows do not leave the sites, so they cannot be drawn; take resample='groups'"
 BY_BOOTSTRAP = (
     "only fedrcd.discover on tables and FedLiNGAM select edges by bootstrap; take `bootstrap` and its `select`"
@@ -297,7 +312,12 @@ def others() -> Iterator[Capability]:
         found_by("fedrcd-s", masked=True),
         (Yes("they are made for the run"), keyless, keyless, No(AS_CONTRIBUTED)),
     )
-    yield Capability("noise, `epsilon`", "Privacy", found_by("fedrcd-s", epsilon=1.0), (noise,) * 4)
+    yield Capability(
+        "noise, `epsilon`",
+        "Privacy",
+        spent_by(epsilon=20.0, delta=1e-5),
+        (Yes("with fresh noise"), noise, noise, noise),
+    )
     yield Capability("report, drawings and files", "Results", reported_by("fedrcd-ni"), (Yes(),) * 4)
     yield Capability(
         "order of standardised variables, one round",

@@ -20,7 +20,8 @@ from fedrcd.api.notes import (
 )
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
-from fedrcd.methods.registry import find
+from fedrcd.methods.registry import card_of
+from fedrcd.methods.settings import DELTA, EPSILON
 from fedrcd.runs.finding import Finding
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.grid import Grid
@@ -61,7 +62,7 @@ class Background:
 
 def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | str]:
     """All that a user should know before trusting a finding."""
-    card, estimate = find(finding.method), finding.estimate
+    card, estimate = card_of(finding.method), finding.estimate
     return [
         *background.first,
         *identifiability(estimate, card),
@@ -79,14 +80,14 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
 
     Notes are issued as warnings too if `warn` is above 0: so many calls above this one is the user's.
     """
-    card, estimate, names = find(finding.method), finding.estimate, finding.variables
+    card, estimate, names = card_of(finding.method), finding.estimate, finding.variables
     notes = notes_on(finding, background)
     for note in notes if warn else ():
         if isinstance(note, FedrcdWarning):
             warnings.warn(note, stacklevel=warn + 1)
     standardised = estimate.order if card.scale_free else finding.standardised
     has_errors = estimate.marginals.even and not background.filled
-    errors = effect_errors(estimate.marginals.cov, estimate.marginals.rows, estimate.B != 0) if has_errors else None
+    errors = effect_errors(estimate.marginals.cov, estimate.marginals.worth, estimate.B != 0) if has_errors else None
     checked = finding.checked
     return Discovery(
         names=names,
@@ -112,4 +113,6 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         total_errors=errors.total if errors else None,
         state_id=background.state_id,
         settings=finding.settings.recorded(),
+        epsilon=finding.options.get(EPSILON),
+        delta=finding.options.get(DELTA),
     )

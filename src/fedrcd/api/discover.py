@@ -95,7 +95,7 @@ def discover(
     if given.weights == BY_BOOTSTRAP:
         return _select_by_bootstrap(tables, given, check_scale=check_scale, progress=progress)
     with reporters(progress) as report:
-        prepared = prepare(tables, given, progress=report.of_traffic)
+        prepared = prepare(tables, given, progress=report.of_traffic, discovers_only=True)
         found = prepared.run.find(standardised=check_scale)
     return discovery_of(found, prepared.background(), warn=2)
 

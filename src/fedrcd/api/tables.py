@@ -19,7 +19,7 @@ from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose
 from fedrcd.methods.card import Card
-from fedrcd.methods.registry import find
+from fedrcd.methods.registry import card_of, find
 from fedrcd.methods.settings import OF_TABLES, Settings, with_settings
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol import in_process as embedding
@@ -44,6 +44,8 @@ class Prepared:
     def background(self) -> Background:
         """What is known of the rows, for people; takes a look at all of them."""
         transport, setting = self.transport, self.transport.setting
+        if self.run.card.private:
+            return Background(grid=setting.grid)  # whatever else is known of the rows was not meant to be told
         holdings: Sequence[Holding] = setting.layout.holdings if setting.layout else ()
         common: dict[str, Any] = {"layout": setting.layout, "grid": setting.grid, "fills_gaps": setting.fills_gaps}
         if not self.blocks or not isinstance(transport, InProcess):
@@ -61,25 +63,41 @@ class Prepared:
         )
 
 
-def prepare(source: Any, settings: Settings, *, progress: Progress | None = None, one_round: bool = False) -> Prepared:
+def prepare(
+    source: Any,
+    settings: Settings,
+    *,
+    progress: Progress | None = None,
+    one_round: bool = False,
+    discovers_only: bool = False,
+) -> Prepared:
     """A run over tables, or over a transport that somebody made of whatever they like.
 
-    With `one_round`, "auto" takes only methods that ask once.
+    With `one_round`, "auto" takes only methods that ask once. Noise is for runs of which nothing but the discovery is
+    wanted: other sums have none on them.
     """
     settings.check()
+    settings = settings.under_noise()
+    if is_transport(source) or not discovers_only:
+        _require_no_noise(settings)
     if is_transport(source):
         return Prepared(_over(source, settings, one_round=one_round))
     blocks, names = _read(source, settings)
     if settings.knowledge is not None:
         settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
     choice = Choice(settings.method, "")
-    if settings.method != AUTO and find(settings.method).one_table:
-        blocks = _stacked(find(settings.method), blocks, stack=settings.stack)
+    if settings.method != AUTO and card_of(settings.method).one_table:
+        blocks = _stacked(card_of(settings.method), blocks, stack=settings.stack)
     transport, reason = _embed(blocks, names, settings, progress)
     if settings.method == AUTO:
         choice = choose(_circumstances(blocks, transport, settings, one_round=one_round or settings.masked))
-    card = find(choice.method)
-    require_coverage(card, transport, missing=settings.missing, before=blocks)
+    card = card_of(choice.method)
+    if card.private:
+        require_together(card, transport.setting.layout, len(names), settings.missing)
+        part = 1 / len(transport.sites)  # the rows are in one process: its sites add the noise together
+        transport = replace(transport, setting=replace(transport.setting, noise_part=part))
+    else:
+        require_coverage(card, transport, missing=settings.missing, before=blocks)
     transport.traffic.expected = card.rounds(len(names)) * len(transport.sites)
     if settings.knowledge is not None:
         settings.knowledge.constraints(names)  # what clashes is found before anything is asked
@@ -88,6 +106,12 @@ def prepare(source: Any, settings: Settings, *, progress: Progress | None = None
     if settings.masked:
         require_maskable(run)
     return Prepared(run, blocks)
+
+
+def _require_no_noise(settings: Settings) -> None:
+    """Raise where sums without noise would leave beside those with it."""
+    if settings.wants_noise:
+        raise ConfigError("epsilon is for fedrcd.discover over tables: not for a bootstrap, checks or a transport")
 
 
 def is_transport(source: object) -> bool:
@@ -118,6 +142,7 @@ def in_process(
     """
     given = Settings.of(**settings)
     given.check()
+    _require_no_noise(given)
     blocks, names = _read(tables, given)
     if given.stack and len(blocks) > 1:
         blocks = _one_block(blocks, "in_process")

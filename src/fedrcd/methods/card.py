@@ -120,6 +120,8 @@ class Card:
     """For a method of several rounds: whether every question follows from pooled whole numbers, on any machine."""
     auto: Auto | None = None
     """When `auto` takes it; None if never."""
+    private: bool = False
+    """Whether its sums leave with noise on them, so that it finds something else every time."""
     recipe: Recipe
 
     @property

@@ -17,7 +17,19 @@ from fedrcd.methods.settings import AUTO, COMMON_OPTIONS
 from fedrcd.methods.skeleton import Parts
 from fedrcd.suggest import did_you_mean
 
-__all__ = ["AUTO", "COMMON_OPTIONS", "METHODS", "Card", "build", "find", "first", "register", "require_options"]
+__all__ = [
+    "AUTO",
+    "COMMON_OPTIONS",
+    "METHODS",
+    "PRIVATE",
+    "Card",
+    "build",
+    "card_of",
+    "find",
+    "first",
+    "register",
+    "require_options",
+]
 
 MODULES = (
     "fedrcd_s",
@@ -30,6 +42,7 @@ MODULES = (
     "fedhc",
     "fedishc",
     "direct_lingam",
+    "fedrcd_dp",
 )
 """As tables show them."""
 
@@ -48,6 +61,8 @@ def _load() -> dict[str, Card]:
 
 
 METHODS: dict[str, Card] = _load()
+PRIVATE: dict[str, Card] = {name: METHODS.pop(name) for name, card in list(METHODS.items()) if card.private}
+"""Methods under noise, which find something else every time: they are reached by an epsilon."""
 
 
 def find(name: str) -> Card:
@@ -57,10 +72,17 @@ def find(name: str) -> Card:
     listed = ", ".join(METHODS)
     if name == AUTO:
         raise ConfigError(f"nothing chooses a method here; instead of {AUTO} name one of {listed}")
+    if name in PRIVATE:
+        raise ConfigError(f"{name} adds noise, and is offered by fedrcd.discover(tables, epsilon=..., frame=...) alone")
     if name not in METHODS:
         hint = did_you_mean(name.lower(), (AUTO, *METHODS)) or f"; take {AUTO}, or one of {listed}"
         raise ConfigError(f"there is no method {name!r}{hint}")
     return METHODS[name]
+
+
+def card_of(name: str) -> Card:
+    """The card of a method, under noise or not."""
+    return PRIVATE.get(name) or find(name)
 
 
 def first(suits: Callable[[Card], bool], *, cards: Mapping[str, Card] = METHODS) -> Card:
@@ -72,7 +94,7 @@ def first(suits: Callable[[Card], bool], *, cards: Mapping[str, Card] = METHODS)
 
 def build(name: str, **options: Any) -> Parts[Any]:
     """A method with its options set; unknown options are errors."""
-    card = find(name)
+    card = card_of(name)
     settings = card.resolve(options)
     parts = card.recipe(**{option: settings[option] for option in card.options})
     weights = replace(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -24,10 +24,8 @@ Arithmetic = Literal["float", "exact", "compact"]
 BOOTSTRAP = "bootstrap"
 """Under which a result records how its replicates were drawn; no setting of the run on all rows."""
 
-NOT_YET = {
-    "epsilon": "noise is not offered yet: sums leave as they are, under the rules of disclosure",
-}
-"""What is asked for and not there yet, and the reason that is given."""
+EPSILON, DELTA = "epsilon", "delta"
+"""Options of a discovery under noise."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -152,7 +150,41 @@ class Settings:
                 raise ConfigError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.masked:
             self._check_masked()
-        self.check_options()
+        if self.wants_noise:
+            self._check_noise()
+        else:
+            self.check_options()
+
+    @property
+    def wants_noise(self) -> bool:
+        """Whether sums are to leave with noise on them."""
+        return EPSILON in self.options
+
+    def under_noise(self) -> Settings:
+        """The settings with the method of noise, if they want it and leave it open."""
+        from fedrcd.methods.registry import PRIVATE
+
+        return replace(self, method=next(iter(PRIVATE))) if self.wants_noise and self.method == AUTO else self
+
+    def _check_noise(self) -> None:
+        """Raise for what noise does not go with, before anything is spent."""
+        from fedrcd.methods.registry import PRIVATE, build
+        from fedrcd.statistics.privacy_loss import require_delta, require_epsilon
+
+        if self.method not in (AUTO, *PRIVATE):
+            raise ConfigError(f"epsilon goes with method {next(iter(PRIVATE))} or auto; {self.method} adds no noise")
+        require_epsilon(self.options[EPSILON])
+        if DELTA in self.options:
+            require_delta(self.options[DELTA])
+        if self.frame is None:
+            raise ConfigError(
+                "epsilon needs a declared frame, frame={name: (centre, scale)}, of what is known without these rows: "
+                "one that is made from them tells of them"
+            )
+        off = ("within", "missing", "trim", "masked")
+        for name in self.changed(off):
+            raise ConfigError(f"epsilon does not go with {name}: noise is calibrated for rows as they are, added once")
+        build(next(iter(PRIVATE)), **self.method_options)
 
     def _check_masked(self) -> None:
         """Raise for what masks hide, or cannot hide."""
@@ -186,10 +218,15 @@ class Settings:
 
     def check_options(self) -> None:
         """Raise for a method that there is not, or an option that it does not have."""
-        for name in NOT_YET.keys() & self.options.keys():
-            raise ConfigError(NOT_YET[name])
-        from fedrcd.methods.registry import require_options
+        if self.wants_noise:
+            raise ConfigError(
+                "noise is offered for tables in one process so far: between machines, and in ledgers, sums leave as "
+                "they are, under the rules of disclosure"
+            )
+        from fedrcd.methods.registry import find, require_options
 
+        if self.method != AUTO:
+            find(self.method)
         require_options(self.method, self.method_options)
 
 

@@ -52,6 +52,13 @@ class Marginals:
     """Whether the covariance had to be made positive definite."""
     even: bool = True
     """Whether all pairs of variables were seen in the same number of rows."""
+    noise: float = 0.0
+    """What noise adds to the variance of effects, in units of what a single row leaves uncertain."""
+
+    @property
+    def worth(self) -> int:
+        """As many rows without noise leave effects as uncertain as these do."""
+        return round(self.rows / (1 + self.rows * self.noise))
 
     def in_frame(self, frame: Frame) -> Gaussian:
         """Mean and covariance of the variables expressed in a frame."""

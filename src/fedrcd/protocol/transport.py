@@ -83,6 +83,8 @@ class Setting:
     """Medians and robust scales of the rows, in the frame; None where the frame was declared, and is about that."""
     followed: tuple[int, ...] = ()
     """Sources that somebody else took, who has the same sums: taken here too if they are as good as the best."""
+    noise_part: float = 1.0
+    """The part of the variance of noise that every site adds: all of it, where none relies on others to add theirs."""
 
     def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
         """Asks for pair sums of all variables."""

@@ -18,7 +18,7 @@ import numpy as np
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.insertion import climb
-from fedrcd.methods.scores.negentropy import Negentropy, negentropy_of
+from fedrcd.methods.scores.negentropy import Contrast, negentropy_of
 from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_tensors import Cumulants34, ResidualTensors
 from fedrcd.typing import IntVector, Vector
@@ -32,7 +32,7 @@ variables would else keep changing places by chance, sweep after sweep."""
 class ContrastRefinement:
     """Moves variables of an order to where the errors' summed contrast is largest."""
 
-    negentropy: Negentropy = "boundary"
+    negentropy: Contrast = "boundary"
 
     def __call__(self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
@@ -53,7 +53,7 @@ class ContrastTerms:
 
     residuals: ResidualTensors
     rows: int
-    negentropy: Negentropy
+    negentropy: Contrast
 
     def places(self, order: list[int], v: int) -> tuple[list[int], Vector]:
         """The others in their order, that of the residuals, and the contrast with v at each of the p places."""
@@ -63,7 +63,7 @@ class ContrastTerms:
         return [u for u in order if u != v], own + up_to + from_on
 
 
-def contrasts(residuals: Cumulants34, negentropy: Negentropy, rows: int) -> Vector:
+def contrasts(residuals: Cumulants34, negentropy: Contrast, rows: int) -> Vector:
     """The term of each residual."""
     terms: Vector = np.sqrt(negentropy_of(negentropy, residuals.third, residuals.fourth, rows))
     return terms

@@ -24,6 +24,8 @@ from fedrcd.statistics.pair_cumulants import PairCumulants
 from fedrcd.typing import IntMatrix, Matrix, Vector
 
 Negentropy = Literal["edgeworth", "boundary"]
+Contrast = Literal["edgeworth", "boundary", "as measured"]
+"""The same, and the Edgeworth value with third cumulants as they are, where noise makes all of them uncertain alike."""
 
 COLLINEAR = 1e-9
 """Pairs with less than this share of variance left given each other say nothing about direction."""
@@ -47,7 +49,11 @@ def boundary(k3: Matrix, k4: Matrix) -> Matrix:
     return J
 
 
-NEGENTROPIES: Mapping[str, Callable[[Matrix, Matrix], Matrix]] = {"edgeworth": edgeworth, "boundary": boundary}
+NEGENTROPIES: Mapping[str, Callable[[Matrix, Matrix], Matrix]] = {
+    "edgeworth": edgeworth,
+    "boundary": boundary,
+    "as measured": edgeworth,
+}
 
 
 def beyond_chance(k3: Matrix, k4: Matrix, rows: int | IntMatrix) -> Matrix:
@@ -70,16 +76,16 @@ def chance_of_third(k4: Matrix) -> Matrix:
     return variance
 
 
-def negentropy_of(name: Negentropy, k3: Matrix, k4: Matrix, rows: int | IntMatrix) -> Matrix:
+def negentropy_of(name: Contrast, k3: Matrix, k4: Matrix, rows: int | IntMatrix) -> Matrix:
     """J of variables of unit variance whose cumulants were estimated from so many rows."""
-    return NEGENTROPIES[name](beyond_chance(k3, k4, rows), k4)
+    return NEGENTROPIES[name](k3 if name == "as measured" else beyond_chance(k3, k4, rows), k4)
 
 
 @dataclass(frozen=True, slots=True)
 class NegentropyGap:
     """Score of candidates by the negentropy gap of all pairs."""
 
-    negentropy: Negentropy = "boundary"
+    negentropy: Contrast = "boundary"
 
     def __call__(self, k: PairCumulants) -> Vector:
         """Minus the charge of each candidate."""
@@ -87,7 +93,7 @@ class NegentropyGap:
         return -charge
 
 
-def gap(k: PairCumulants, negentropy: Negentropy) -> Matrix:
+def gap(k: PairCumulants, negentropy: Contrast) -> Matrix:
     """The negentropy gap at [i, j], antisymmetric; positive speaks for i -> j."""
     u = k.standardised()
     return standardised_gap(u.cov, u.k3, u.k12, u.k4, u.k13, u.k22, k.count, negentropy)
@@ -101,7 +107,7 @@ def standardised_gap(
     k13: Matrix,
     k22: Matrix,
     rows: int | IntMatrix,
-    negentropy: Negentropy,
+    negentropy: Contrast,
 ) -> Matrix:
     """The same from the pair cumulants of variables of unit variance; arrays of NumPy or PyTorch."""
     xp = namespace(rho)
