@@ -109,7 +109,7 @@ def test_trim_is_shown_before_anything_leaves(disk):
 
 
 def test_serve_tells_people_at_the_site_of_gross_errors_and_keeps_their_trim(disk, monkeypatch):
-    monkeypatch.setattr("fedrcd.federation.flower.supervise.keep_running", lambda *_: None)
+    monkeypatch.setattr("fedrcd.federation.flower.supervise.keep_running", lambda *_, **__: None)
     spoil(disk)
     serve = ("site", "serve", *site(disk), "--coordinator", "h:1", "--insecure")
     assert "note: block 'hospital-a': values in 'x2' stand far apart" in call(*serve).output

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
 from fedrcd.federation.messages.refusals import WORDS, Refusal
 from fedrcd.federation.messages.requests import pack_request, unpack_reply
-from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.disclosure import allowance
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.service import SiteService
 from fedrcd.protocol.groups import GroupedQuestion
@@ -661,7 +661,7 @@ def test_what_follows_from_other_sums_costs_nothing_and_nothing_else_does(tmp_pa
     assert place.respond(asked(place, order=order, complete=complete)).refusal is None
     follows = order == 4 or not complete  # complete rows are all rows here, but nobody reckons with that below order 4
     [version] = {entry.version for entry in place.answered()}
-    assert spent_numbers(place.log(), [], version) == 31 + (0 if follows else place.answered()[-1].numbers)
+    assert allowance(place.log(), [], version, 10**6).spent == 31 + (0 if follows else place.answered()[-1].numbers)
 
 
 @pytest.mark.parametrize(
@@ -790,4 +790,4 @@ def test_only_what_follows_from_ones_own_share_is_free(tmp_path):
     share = place.answered()[-1].numbers
     reply = place.respond(place.question("pairs"), cohort=(SITE,))
     version = place.answered()[0].version
-    assert reply.refusal is Refusal.BUDGET or spent_numbers(place.log(), [], version) > share
+    assert reply.refusal is Refusal.BUDGET or allowance(place.log(), [], version, 10**6).spent > share

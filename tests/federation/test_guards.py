@@ -12,7 +12,7 @@ from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import QUESTIONS
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, small_cells
-from fedrcd.federation.site.disclosure import RULES, check_budget, check_question, spent_numbers
+from fedrcd.federation.site.disclosure import RULES, allowance, check_budget, check_question
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
@@ -279,9 +279,9 @@ def test_only_answers_are_spent_and_each_once():
         entry(answer="two", version="b", numbers=7, outcome="budget"),
         entry(answer="two", version="c", numbers=9),
     ]
-    assert spent_numbers(history, [], "b") == 10
-    assert spent_numbers(history, [frozenset("b"), frozenset("bc")], "new") == 19
-    assert spent_numbers(history, [frozenset("b"), frozenset("c")], "new") == 10
+    assert allowance(history, [], "b", 99).spent == 10
+    assert allowance(history, [frozenset("b"), frozenset("bc")], "new", 99).spent == 19
+    assert allowance(history, [frozenset("b"), frozenset("c")], "new", 99).spent == 10
 
 
 @pytest.mark.parametrize("question", HONEST, ids=lambda question: type(question).__name__)

@@ -18,7 +18,7 @@ from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request, pack_request, unpack_reply
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site import service as site_service
-from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.disclosure import allowance
 from fedrcd.federation.site.erasure import strike_rows
 from fedrcd.federation.site.secret import group_key, read_secret, write_secret
 from fedrcd.federation.site.service import SiteService
@@ -281,7 +281,7 @@ def test_the_same_answer_to_other_sites_costs_nothing(disk):
         assert service.reply(request(disk, cohort=cohort)).refusal is None
     history = logged(service)
     assert len({entry.digest for entry in history}) == 3
-    assert spent_numbers(history, [], history[0].version) == history[0].numbers
+    assert allowance(history, [], history[0].version, 10**6).spent == history[0].numbers
 
 
 def test_sums_that_overflow_do_not_leave(disk):
@@ -425,7 +425,7 @@ def test_what_was_contributed_counts_in_the_budget_of_what_is_answered(disk):
     with membership(disk.federation, "hospital-a", configuration, disk.state("hospital-a")) as member:
         send(member, read_site(disk.data("hospital-a"), disk.federation, disk.federation.site("hospital-a")), None)
         [entry] = member.store.entries()
-        assert spent_numbers([entry], [], entry.version) == 81
+        assert allowance([entry], [], entry.version, 10**6).spent == 81
     tight = disk.service("hospital-a", rules=Rules(share=130 / (400 * 5)))
     assert tight.reply(request(disk)).refusal is None  # the same sums again
     tensor = TensorQuestion(disk.federation.variables, disk.federation.declared_frame(), grid=EXACT)

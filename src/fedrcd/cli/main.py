@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
-from fedrcd.cli import ledger, site_editions
+from fedrcd.cli import ledger, site_budget
 from fedrcd.cli.bootstrap import bootstrap
 from fedrcd.cli.check import check
 from fedrcd.cli.compare import compare
@@ -58,7 +58,7 @@ for command in (
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
-for group in (site_editions.app, coordinator, keys):
+for group in (site_budget.app, coordinator, keys):
     app.add_typer(group)
 
 

@@ -285,12 +285,15 @@ def log(
 
 def _without_numbers(outcome: str) -> str:
     """What became of a question that no new numbers left for."""
-    from fedrcd.federation.site.log import CALLED, UNLIKE
+    from fedrcd.federation.site.log import CALLED, RENEWED, UNLIKE
     from fedrcd.federation.site.release import REPEATED
 
-    return {CALLED: "nothing left", UNLIKE: "nothing left", REPEATED: "the same numbers left again"}.get(
-        outcome, f"refused ({outcome})"
-    )
+    return {
+        CALLED: "nothing left",
+        UNLIKE: "nothing left",
+        RENEWED: "budget",
+        REPEATED: "the same numbers left again",
+    }.get(outcome, f"refused ({outcome})")
 
 
 @app.command()

@@ -15,7 +15,7 @@ from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.roll_call import MISMATCHES
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, small_cells
-from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.disclosure import Allowance, allowance
 from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.chosen_rows import Chosen
 from fedrcd.federation.site.editions.exposure import exposures
@@ -76,8 +76,8 @@ def _on_editions(door: Door, tables: Sequence[Table], history: Sequence[LogEntry
             for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True):
                 block = one.rows
                 yield Remark("fine", f"block {block.block!r}: {_edition_in_words(one)}")
-                spent = spent_numbers(history, exposure.vectors, label)
-                yield from _on_budget(block, door.rules, spent)
+                base = door.rules.budget(count_rows(block), len(block.columns))
+                yield _on_budget(block.block, allowance(history, exposure.vectors, label, base))
             if choice.waiting is not None:
                 yield Remark("warning", f"held back: {choice.waiting}")
     except Refused as refused:
@@ -158,9 +158,8 @@ def _on_gross_errors(block: Table) -> Iterator[Remark]:
         )
 
 
-def _on_budget(block: Table, rules: Rules, spent: int) -> Iterator[Remark]:
-    allowed = rules.budget(count_rows(block), len(block.columns))
-    yield Remark(
-        "fine" if spent < allowed else "refusal",
-        f"block {block.block!r}: {spent:,} of {allowed:,} numbers released that may ever be",
+def _on_budget(block: str, budget: Allowance) -> Remark:
+    return Remark(
+        "fine" if budget.left else "refusal",
+        f"block {block!r}: {budget.spent:,} of {budget.allowed:,} numbers released that may ever be",
     )

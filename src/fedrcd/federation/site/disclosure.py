@@ -9,7 +9,8 @@ rows                      at least max(100, 10 p) complete rows in a block
 tensor                    at least 2 (C(p + 4, 4) - 1) / p rows
 cells                     every level of a column with at most 5 levels, and every combination of levels that the
                           statistic can see (2 columns, 4 for the tensor), is shared by 0 or at least 11 rows
-budget                    all numbers ever released about a person, divided by the columns, are at most half the rows
+budget                    all numbers ever released about a person, divided by the columns, are at most half the rows;
+                          a person at the site may allow more, up to as many again
 maps                      residuals are those of least squares in the moments that come with the question; these are
                           roughly those of the rows here and stay the same in a run, and the variables regressed on
                           grow by one at a time; directions are of rows that look whitened here
@@ -36,12 +37,13 @@ A question says by their names which rules it falls under. One that names none, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.cell_counts import small_cells
-from fedrcd.federation.site.log import ANSWERED, LogEntry
+from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
 from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.whitening_rules import honest_whitening
@@ -76,23 +78,43 @@ def check_budget(context: RuleContext, numbers: int, answer: str) -> None:
         or any(entry.answer == answer for entry in context.answered_about_rows)
     ):
         return
-    spent = spent_numbers(context.history, context.vectors, context.version)
-    allowed = context.rules.budget(context.count, context.p)
+    spent, allowed = allowance(
+        context.history, context.vectors, context.version, context.rules.budget(context.count, context.p)
+    )
     if spent + numbers > allowed:
         raise Refused(
             Refusal.BUDGET,
             f"{spent:,} numbers about block {context.block!r} were released, {numbers:,} more asked for, "
-            f"of {allowed:,}",
+            f"of {allowed:,}; see `fedrcd site budget`",
         )
 
 
-def spent_numbers(history: Iterable[LogEntry], vectors: Iterable[frozenset[str]], version: str) -> int:
-    """Numbers released about rows so far, every distinct answer once: of the person with most of them.
+class Allowance(NamedTuple):
+    """Numbers released about some rows so far, and how many may ever be."""
 
-    `vectors` are the labels of the editions that persons of these rows were in, `version` that of these rows.
+    spent: int
+    allowed: int
+
+    @property
+    def left(self) -> int:
+        """How many may still be."""
+        return max(0, self.allowed - self.spent)
+
+
+def allowance(history: Sequence[LogEntry], vectors: Iterable[frozenset[str]], version: str, budget: int) -> Allowance:
+    """What was released about rows and what may be, of the person with least left; every distinct answer counts once.
+
+    `vectors` are the labels of the editions that persons of these rows were in, `version` that of these rows, `budget`
+    what may be released without a person's word. However often a person allows more, it is at most that much again.
     """
     told = [entry for entry in history if entry.outcome == ANSWERED and not entry.implied]
-    return max(_total(told, vector | {version}) for vector in (*vectors, frozenset[str]()))
+    renewed = [entry for entry in history if entry.outcome == RENEWED]
+    each = []
+    for vector in (*vectors, frozenset[str]()):
+        labels = vector | {version}
+        more = sum(entry.numbers for entry in renewed if entry.version in labels)
+        each.append(Allowance(_total(told, labels), budget + min(more, budget)))
+    return min(each, key=lambda one: one.allowed - one.spent)
 
 
 def _total(entries: Iterable[LogEntry], editions: frozenset[str]) -> int:

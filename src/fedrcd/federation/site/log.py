@@ -30,6 +30,9 @@ CALLED = "roll call"
 UNLIKE = "unlike the frame"
 """A column cannot be the quantity that was declared, as was told in a roll call: nothing left."""
 
+RENEWED = "renewed"
+"""A person at the site allowed more numbers about rows: nothing left, and nothing was asked."""
+
 STRUCK = "struck"
 """What a person at the site erased: nothing left, and nothing was asked."""
 

@@ -16,7 +16,7 @@ from fedrcd.errors import ConfigError, FedrcdError
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.method_choice import choose_method
-from fedrcd.federation.site.disclosure import spent_numbers
+from fedrcd.federation.site.disclosure import allowance
 from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.exposure import exposures
 from fedrcd.federation.site.release import Door, Occasion
@@ -146,16 +146,19 @@ def preview(door: Door, tables: Sequence[Table], method: str, *, groups: int = 0
 
 def _budget(door: Door, tables: Sequence[Table]) -> tuple[int, int, int]:
     """How many rows would be answered about, how many numbers left about them, and how many may."""
-    history = door.store.entries()
+    history, rows, spent, allowed = door.store.entries(), 0, 0, 0
     try:
         with door.chosen(Inquiry(depth=PAIR_DEPTH), tables) as choice:
-            told = list(zip(exposures(choice), choice.labels, strict=True))
+            told = [(one.vectors, label) for one, label in zip(exposures(choice), choice.labels, strict=True)]
             chosen = [(count_rows(one.rows), len(one.rows.columns)) for one in choice.blocks]
     except Refused:  # nothing would be answered, as the first question will show
-        told, present = [], [door.present(table) for table in tables]
+        present = [door.present(table) for table in tables]
+        told = [((), "") for _ in present]
         chosen = [(count_rows(table), len(table.columns)) for table in present]
-    spent = sum(spent_numbers(history, exposure.vectors, label) for exposure, label in told)
-    return sum(rows for rows, _ in chosen), spent, sum(door.rules.budget(rows, p) for rows, p in chosen)
+    for (vectors, label), (count, p) in zip(told, chosen, strict=True):
+        of_block = allowance(history, vectors, label, door.rules.budget(count, p))
+        rows, spent, allowed = rows + count, spent + of_block.spent, allowed + of_block.allowed
+    return rows, spent, allowed
 
 
 def frame_here(door: Door, tables: Sequence[Table]) -> Frame:
