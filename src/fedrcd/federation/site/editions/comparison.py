@@ -252,6 +252,8 @@ class EditionComparison:
 
     def vectors_of(self, links: Sequence[Link]) -> list[list[SetNumbers]]:
         """The sets, new ones too, that every linked row is in."""
+        if not links:
+            return []
         atoms = self.tables.atoms()
         found: list[list[SetNumbers]] = [[() for _ in link.rows] for link in links]
         buckets = [bucket_of(link.rows) for link in links]
