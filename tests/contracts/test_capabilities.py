@@ -291,12 +291,29 @@ def others() -> Iterator[Capability]:
         yield Capability(
             f'`arithmetic="{arithmetic}"`', "Arithmetic", found_by("fedrcd-s", arithmetic=arithmetic), (Yes(),) * 4
         )
-    noise, once, keyless = No(NOISE), "for methods that ask once", No(NO_KEYS)
+    noise, keyless = No(NOISE), No(NO_KEYS)
     yield Capability(
         "masks",
         "Privacy",
         found_by("fedrcd-s", masked=True),
-        (Yes(once), Yes(f"{once}; by default"), Yes(f"{once}; by default"), No(AS_CONTRIBUTED)),
+        (Yes(), Yes("by default"), Yes("by default"), No(AS_CONTRIBUTED)),
+        {"keyed": True},
+    )
+    for method in (name for name, card in METHODS.items() if card.replayed and not card.one_table):
+        yield Capability(
+            f"masks, `{method}`, sites without trust",
+            "Privacy",
+            found_by(method, masked=True),
+            (Yes(), Yes("replayed"), Yes("replayed"), No(AS_CONTRIBUTED)),
+            {"keyed": True},
+        )
+    several = "fedrcd-r asks several times, for what sites cannot work out by themselves"
+    elsewhere = No(NO_TRUST.format("fedrcd-r"))
+    yield Capability(
+        "masks, `fedrcd-r`",
+        "Privacy",
+        found_by("fedrcd-r", masked=True),
+        (No(several), elsewhere, elsewhere, No(AS_CONTRIBUTED)),
         {"keyed": True},
     )
     yield Capability(
@@ -401,6 +418,8 @@ def page() -> str:
         "- *ledger*: sums that the sites sent once, by `fedrcd ledger discover`; nobody is asked.",
         "",
         "*With trust* means: where all sites were started with `--trust-coordinator`, and the run says so too.",
+        "*Replayed* means: every site adds up the masked answers of all, and answers what its own copy of the method",
+        "asks.",
     ]
     for heading in dict.fromkeys(one.heading for one in TABLE):
         parts += ["", f"## {heading}", "", f"| | {' | '.join(COLUMNS)} |", "|---" * (1 + len(COLUMNS)) + "|"]

@@ -64,7 +64,9 @@ def test_honest_questions_pass(question):
 def test_every_kind_that_travels_has_a_rule_or_is_refused():
     ruled = {kind for kind in QUESTIONS if kind.rules}
     assert ruled == set(QUESTIONS) - {ExpectationQuestion}
-    assert {name for kind in ruled for name in kind.rules} == set(RULES)  # each rule is there, and each is used
+    assert {name for kind in ruled for name in (*kind.rules, *(kind.replay_rules or ()))} == set(
+        RULES
+    )  # each rule is there, and each is used
     assert refusal(ExpectationQuestion(NAMES, FRAME, MOMENTS)) is Refusal.QUESTION
 
 

@@ -32,13 +32,16 @@ def require_masks(federation: Federation, settings: Settings) -> None:
     MaskedPlan(method=method, settings=settings).over(federation, tuple(site.name for site in federation.sites))
 
 
-def require_no_trust(federation: Federation, method: str, *, check: bool) -> None:
-    """Raise for a run that sites answer only if they trust the coordinator: better now than half-way."""
+def require_no_trust(federation: Federation, method: str, *, check: bool, masked: bool = False) -> None:
+    """Raise for a run that sites answer only if they trust the coordinator: better now than half-way.
+
+    Where sums are `masked`, sites work out by themselves what some methods of several rounds ask.
+    """
     card = find(choose_method(federation, method).method)
     why = ""
     if federation.declared_frame() is None:
         why = "the federation file declares no frame, so that the coordinator would choose one"
-    elif not card.rounds.once:
+    elif not (card.maskable if masked else card.rounds.once):
         why = f"{card.name} asks the sites several times, about moments that the coordinator computes"
     elif check:
         why = "checks ask for residuals given moments that the coordinator computes"

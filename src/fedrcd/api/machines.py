@@ -178,14 +178,15 @@ class Machines:
         for name in waiting.accept_differing:
             self.federation.site(name)  # raises for one that there is not
         require_coverage(self.federation, settings.method, trust_coordinator=waiting.trust_coordinator)
+        maskable = not (waiting.clear or waiting.trust_coordinator or why_clear(self.federation))
+        masked = settings.masked or maskable
         if not waiting.trust_coordinator:
-            require_no_trust(self.federation, settings.method, check=bool(asked.get("check")))
+            require_no_trust(self.federation, settings.method, check=bool(asked.get("check")), masked=masked)
         if settings.knowledge is not None:
             known = as_knowledge(settings.knowledge, self.federation.variables)
             settings = replace(settings, knowledge=known)
-        if not (waiting.clear or waiting.trust_coordinator or why_clear(self.federation)):
+        if masked:
             settings = replace(settings, masked=True)
-        if settings.masked:
             require_masks(self.federation, settings)
         run = new_run(self.surroundings)
         plan = RunPlan(

@@ -319,6 +319,29 @@ def approve(
 
 
 @app.command()
+def result(
+    state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
+    json: Json = False,
+) -> None:
+    """Show what runs of several rounds found, by this site's own replay."""
+    with _store(state) as store:
+        found = {run: json_form.loads(text) for run, text in store.masked.results().items()}
+    if json:
+        print(json_form.dumps(found, indent=1))
+        return
+    for run, one in found.items():
+        print(f"run {run[:12]}: {one['method']} over {', '.join(one['sites'])}")
+        names = [one["variables"][k] for k in one["order"]]
+        print(f"  order: {', '.join(names)}")
+        for i, row in enumerate(one["effects"]):
+            for j, value in enumerate(row):
+                if value:
+                    print(f"  {one['variables'][j]} on {one['variables'][i]}: {value:.6g}")
+    if not found:
+        print("no run of several rounds was finished here")
+
+
+@app.command()
 def receipts(
     file: Annotated[Path, typer.Argument(help="What the coordinator gave back: `fedrcd ledger add --receipts`.")],
     state: Annotated[Path, typer.Option(help="Folder of the site's store.")],

@@ -23,7 +23,9 @@ from fedrcd.statistics.coverage import Holding
 SECONDS_PER_ROUND = 5.0
 """About what a round takes between machines; `auto` avoids rounds by it."""
 
-LESS_MAY_DO = frozenset({Refusal.TENSOR_ROWS, Refusal.CELLS, Refusal.GROUPS, Refusal.BUDGET, Refusal.TRUST})
+LESS_MAY_DO = frozenset(
+    {Refusal.TENSOR_ROWS, Refusal.CELLS, Refusal.GROUPS, Refusal.BUDGET, Refusal.TRUST, Refusal.CHAIN}
+)
 """Refusals that a method which asks for less may not meet."""
 
 
@@ -52,7 +54,7 @@ def choose_method(
         Whether the sites answer several rounds of questions, each of which depends on answers that only the
         coordinator has seen.
     masked : bool
-        Whether sums are added under masks, which are offered for methods that ask once.
+        Whether sums are added under masks, so that sites work out by themselves what some methods ask round by round.
     """
     if method != AUTO:
         card = find(method)
@@ -74,10 +76,12 @@ def choose_method(
     why_once = ""
     if groups > 1:
         why_once = "groups of rows are summed in one round"
-    elif masked:
-        why_once = "masks are for methods that ask once"
     elif Refusal.BUDGET in refused or not all(map(_affords_rounds, complete)):
         why_once = "more rounds ask for more numbers than a site may release; the order is less accurate"
+    elif masked and Refusal.CHAIN in refused:
+        why_once = "a site has answered about the same rows along another order"
+    elif masked:
+        why_once = "" if find(choose(known).method).maskable else "sites cannot work out what else would be asked"
     elif Refusal.TRUST in refused or not trust_coordinator:
         why_once = "several rounds are for sites that trust the coordinator; the order is less accurate"
     many, chosen = choose(known), choose(replace(known, one_round=bool(why_once)))

@@ -25,6 +25,7 @@ class EntropyQuestion(Asking):
     """
 
     rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "pair cells", "entropy map")
+    replay_rules: ClassVar[tuple[str, ...] | None] = ("joint cells", "own moments", "one chain")
 
     variables: tuple[str, ...]
     frame: Frame

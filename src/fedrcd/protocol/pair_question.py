@@ -34,6 +34,7 @@ class PairQuestion(AskingForProducts):
     """
 
     rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "grid", "pair cells", "pair map")
+    replay_rules: ClassVar[tuple[str, ...] | None] = ("quadruple cells", "one chain")
 
     variables: tuple[str, ...]
     frame: Frame

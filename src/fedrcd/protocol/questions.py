@@ -51,6 +51,11 @@ class Question(Protocol[S]):
         ...
 
     @property
+    def replay_rules(self) -> tuple[str, ...] | None:
+        """Those that it falls under beside, where the site worked it out itself from totals over all sites."""
+        ...
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The variables the site must hold, in the order the question means them."""
         ...
@@ -171,6 +176,7 @@ class Asking:
     __slots__ = ()
 
     rules: ClassVar[tuple[str, ...] | None] = None
+    replay_rules: ClassVar[tuple[str, ...] | None] = None
 
     @property
     def given(self) -> Gaussian | None:

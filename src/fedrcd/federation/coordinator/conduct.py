@@ -13,7 +13,7 @@ import numpy as np
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
-from fedrcd.federation.coordinator.masked import MaskedCaller, MaskedTransport
+from fedrcd.federation.coordinator.masked import TERMS, MaskedCaller, MaskedTransport
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller
@@ -73,6 +73,7 @@ class Conductor:
             answers.delete()
             if isinstance(called.transport, MaskedTransport):
                 called.transport.end(found)
+                (Path(self.plan.folder) / TERMS).unlink(missing_ok=True)
             Status(state="finished", round=found.rounds, warnings=tuple(self.warnings)).write(self.plan.folder)
             return found
 

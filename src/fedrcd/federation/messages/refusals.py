@@ -27,6 +27,8 @@ class Refusal(StrEnum):
     MAP = "map"
     PREFIX = "prefix"
     UNLIKE = "unlike"
+    CHAIN = "chain"
+    KNOWLEDGE = "knowledge"
     CHECKS = "checks"
     OVERFLOW = "overflow"
     GROUPS = "groups"
@@ -66,6 +68,10 @@ WORDS = {
     Refusal.MAP: "the residuals asked for are not least-squares residuals of the covariance that came with them",
     Refusal.PREFIX: "the residuals asked for do not follow from those of the round before",
     Refusal.UNLIKE: "its rows vary far more or less than the covariance over all sites says; are its units others?",
+    Refusal.CHAIN: "it has answered about residuals of these rows along another order, or under other moments; it does "
+    "so again for a new edition of its rows",
+    Refusal.KNOWLEDGE: "in several rounds it takes prior knowledge, and options other than those by default, only "
+    "where a person there approves every answer; see `fedrcd site serve --approve`",
     Refusal.CHECKS: "it has answered as many different checks about these rows as it does",
     Refusal.OVERFLOW: "its sums overflow; look for extreme values there",
     Refusal.GROUPS: "groups must be at least 10, and large enough that each keeps the rules for blocks of rows; take a "

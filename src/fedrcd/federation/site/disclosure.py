@@ -22,6 +22,10 @@ groups                    sums of at least 10 groups of rows leave if every grou
                           the same secret, which stays here
 trim                      rows far out are left out before anything is summed, or never: the limit is the site's own,
                           and stays the same in the same frame
+replay                    where a site works a question out itself, from totals over all sites: up to four few-level
+                          columns together, and all of them for entropies, have 0 or at least 11 rows in every cell;
+                          standardised quantities have means and variances near 0 and 1 here, too; and the same rows
+                          are asked about along one order, under the same moments
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 trust                     residuals, entropies and whatever else depends on moments that the coordinator chose, and
                           anything in a frame that is not declared, leave only a site that trusts its coordinator:
@@ -42,9 +46,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fedrcd.federation.messages.refusals import Refusal, Refused
-from fedrcd.federation.site.cell_counts import small_cells
+from fedrcd.federation.site.cell_counts import few_levels, small_cells
 from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
-from fedrcd.federation.site.residual_rules import few_checks, honest_entropy_map, honest_order, honest_pair_map
+from fedrcd.federation.site.residual_rules import (
+    few_checks,
+    honest_entropy_map,
+    honest_order,
+    honest_pair_map,
+    moments_like_own,
+    one_chain,
+)
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.whitening_rules import honest_whitening
 from fedrcd.protocol.groups import LEAST_GROUPS
@@ -58,6 +69,9 @@ Rule = Callable[[RuleContext], None]
 def check_question(context: RuleContext) -> None:
     """Raise `Refused` unless every rule allows the question, before its answer is computed."""
     names = context.question.rules
+    if names and context.replayed:
+        beside = context.question.replay_rules
+        names = beside and (*names, *beside)
     if not names or any(name not in RULES for name in names):
         raise Refused(Refusal.QUESTION)
     if context.question.variables != context.variables:
@@ -219,6 +233,12 @@ def quadruples_of_levels(context: RuleContext) -> None:
     _check_cells(context, 4)
 
 
+def all_levels_together(context: RuleContext) -> None:
+    """Refuse small cells of all few-level columns together: from entropies along some orders each cell follows."""
+    levels = len(few_levels(context.rows, context.rules.levels))
+    _check_cells(context, levels)
+
+
 def _check_cells(context: RuleContext, most: int) -> None:
     small = next(small_cells(context.rows, most, context.rules), None)
     if small is not None:
@@ -263,6 +283,9 @@ RULES: dict[str, Rule] = {
     "tensor rows": enough_rows_for_tensor,
     "pair cells": pairs_of_levels,
     "quadruple cells": quadruples_of_levels,
+    "joint cells": all_levels_together,
+    "own moments": moments_like_own,
+    "one chain": one_chain,
     "pair map": honest_pair_map,
     "entropy map": honest_entropy_map,
     "whitening": honest_whitening,

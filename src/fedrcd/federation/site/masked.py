@@ -277,10 +277,19 @@ class MaskedSite:
         if keyless:
             raise Refused(Refusal.MASKS, f"the federation file has no key of site {keyless[0]!r}")
         try:
-            return MaskedPlan.read(terms.plan).over(federation, terms.cohort)
+            plan = MaskedPlan.read(terms.plan)
+            if (
+                plan.goes_on
+                and (plan.settings.knowledge is not None or plan.settings.options)
+                and not self.door.approve
+            ):
+                raise Refused(Refusal.KNOWLEDGE)  # who chooses them chooses the order of residuals
+            return plan.over(federation, terms.cohort)
         except ConfigError as problem:
             raise Refused(Refusal.MASKS, str(problem)) from None
         except ProtocolError as problem:
+            if isinstance(problem, Refused):
+                raise
             raise Refused(Refusal.PLAN, str(problem)) from None
 
     def _judged(self, terms: RunTerms, planned: Planned) -> RollCallReply:

@@ -13,7 +13,7 @@ from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.residual_maps import residual_map
-from fedrcd.typing import Matrix
+from fedrcd.typing import Matrix, Vector
 
 CLOSE = 1e-6
 """How far a residual map may be from the one it claims to be, relative to its largest entry; rounding of exact sums
@@ -22,6 +22,12 @@ stays far below."""
 
 UNLIKE = 25.0
 """Times by which the variance of rows here may differ, in any direction, from what a question says it is over all."""
+
+MOST_MEAN = 1.0
+"""How far the mean of a standardised quantity over the rows here may be from 0."""
+
+MOST_SPREAD = 4.0
+"""Times by which its variance over the rows here may differ from 1."""
 
 NO_VARIANCE = 1e-9
 """Eigenvalue of a correlation matrix below which rows do not vary in a direction."""
@@ -58,6 +64,43 @@ def honest_entropy_map(context: RuleContext) -> None:
     _require_close(question.offset, true.offset)
     _require_close(question.rho, true.rho[pairs[:, 0], pairs[:, 1]])
     _grows_by_one(context, basis)
+
+
+def moments_like_own(context: RuleContext) -> None:
+    """Refuse entropies of quantities that are not near standardised over the rows here.
+
+    One site that colludes can set pooled moments; far from the rows' own they isolate the farthest of them.
+    """
+    question: Any = context.question
+    mean, cov = _moments(context)
+    own_mean = question.residuals @ mean - question.offset
+    own_cov = question.residuals @ cov @ question.residuals.T
+    left, right = question.pairs.T
+    scale = 1 / np.sqrt(1 - question.rho**2)
+    means = np.concatenate([own_mean, scale * (own_mean[left] - question.rho * own_mean[right])])
+    variance = np.diagonal(own_cov)
+    crossed = variance[left] + question.rho**2 * variance[right] - 2 * question.rho * own_cov[left, right]
+    variances = np.concatenate([variance, scale**2 * crossed])
+    if not (
+        (np.abs(means) <= MOST_MEAN).all() and (variances >= 1 / MOST_SPREAD).all() and (variances <= MOST_SPREAD).all()
+    ):
+        raise Refused(Refusal.UNLIKE, "over the rows here a standardised quantity is far from standardised")
+
+
+def one_chain(context: RuleContext) -> None:
+    """Refuse residuals of the same rows under other moments, or along another order, than in replays before.
+
+    Two or three orders gave every cell of columns with few levels.
+    """
+    question: Any = context.question
+    if question.basis is None:
+        return
+    moments, sources = digest_of(question.basis.moments), question.basis.sources
+    for entry in context.answered_about_rows:
+        if entry.version == context.version and entry.sources is not None and entry.masked:
+            short, long = sorted((entry.sources, sources), key=len)
+            if entry.basis != moments or long[: len(short)] != short:
+                raise Refused(Refusal.CHAIN)
 
 
 def honest_order(context: RuleContext) -> None:
@@ -129,7 +172,12 @@ def _rank(own: Matrix) -> int:
 
 
 def _covariance(context: RuleContext) -> Matrix:
-    """The covariance of the rows here in the frame of the question, chunk by chunk."""
+    """The covariance of the rows here in the frame of the question."""
+    return _moments(context)[1]
+
+
+def _moments(context: RuleContext) -> tuple[Vector, Matrix]:
+    """Mean and covariance of the rows here in the frame of the question, chunk by chunk."""
     chosen = [context.columns.index(name) for name in context.variables]
     frame, p = context.question.frame, len(chosen)
     mean, cov = np.zeros(p), np.zeros((p, p))
@@ -139,7 +187,7 @@ def _covariance(context: RuleContext) -> Matrix:
     for values, *_ in context.rows.chunks():
         centred = frame.express(values[:, chosen]) - mean
         cov += centred.T @ centred
-    return cov / context.count
+    return mean, cov / context.count
 
 
 def _require_close(came: Matrix, true: Matrix) -> None:
