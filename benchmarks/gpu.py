@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.measure import BenchmarkRow
 from fedrcd.data.simulate.models import random_model
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.accelerated_orders import direct_order, s_order, sx_order
 from fedrcd.statistics.accelerated_sums import (
     entropy_sums_of_pairs,
@@ -186,19 +187,8 @@ def orders(bench: Bench) -> None:
             found: list[Any] = []
             seconds = bench.time(lambda order=order, X=X, found=found: found.append(order(acc, X)), repeats)
             bench.say(f"{name}, p = {p}, N = {n}", f"{seconds:.3f} s", limit)
-            right = share_of_ancestors(model.B, found[-1].order)
+            right = ancestral_accuracy(found[-1].order, model.B)
             bench.say(f"{name}, p = {p}, N = {n}: ancestors before descendants", f"{right:.4f}")
-
-
-def share_of_ancestors(B: Any, order: list[int]) -> float:
-    """The share of pairs (ancestor, descendant) that stand in their order."""
-    reach = (B != 0).astype(np.float32)
-    for _ in range(int(np.ceil(np.log2(max(len(B), 2))))):
-        reach = ((reach + reach @ reach) > 0).astype(np.float32)
-    place = np.empty(len(order), dtype=int)
-    place[order] = np.arange(len(order))
-    below, above = np.nonzero(reach)
-    return float((place[above] < place[below]).mean()) if len(below) else 1.0
 
 
 def tensors(bench: Bench, product: float) -> None:
@@ -272,7 +262,7 @@ def compared(bench: Bench, reference: list[dict[str, list[int]]]) -> None:
                 continue
             step = next(k for k, (a, b) in enumerate(zip(ours.order, found[method], strict=True)) if a != b)
             margin = ours.margins[step] if step < len(ours.margins) else float("nan")
-            both = [share_of_ancestors(model.B, one) for one in (ours.order, found[method])]
+            both = [ancestral_accuracy(one, model.B) for one in (ours.order, found[method])]
             details.append({"method": method, "case": case(number), "step": step, "margin": margin, "right": both})
         bench.say(f"{method}: orders equal to the processor's", f"{same} of {len(reference)}", "all but ties")
     (bench.folder / "differing.json").write_text(json.dumps(details, indent=1), encoding="utf-8")

@@ -1,6 +1,11 @@
 import numpy as np
 import pytest
 
+import fedrcd
+from fedrcd.data.simulate.models import random_model
+from fedrcd.errors import ConfigError
+from fedrcd.graphs.dag import is_valid_order
+from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Evidence, Marginals, Parts, choose, local
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.driver import run
@@ -58,3 +63,34 @@ def test_two_variables_need_no_deflation():
     deflation = Fixed(2)
     conversation(deflation, lambda v: v.astype(float))
     assert deflation.removed == []
+
+
+def layered(method, X, **settings):
+    return fedrcd.discover(X, method, layers=True, **settings)
+
+
+@pytest.mark.parametrize("method", ["fedrcd-sx", "fed-direct"])
+def test_sources_without_doubt_are_taken_in_one_round(method):
+    rng = np.random.default_rng(0)
+    model = random_model(12, degree=1.5, rng=rng)
+    X = model.sample(3000, rng)
+    one, several = fedrcd.discover(X, method), layered(method, X)
+    assert several.rounds <= one.rounds - 4
+    assert is_valid_order([int(name[1:]) - 1 for name in several.order], model.B)
+
+
+def test_what_is_known_holds_where_several_sources_are_taken():
+    X = np.random.default_rng(1).laplace(size=(2000, 5))  # all are sources
+    found = layered("fedrcd-sx", X, knowledge=fedrcd.Knowledge(before=[("x5", "x1"), ("x4", "x2")]))
+    assert found.order.index("x5") < found.order.index("x1")
+    assert found.order.index("x4") < found.order.index("x2")
+
+
+def test_layers_are_true_or_false():
+    with pytest.raises(ConfigError, match="layers must be True or False, got 2"):
+        fedrcd.discover(np.random.default_rng(2).laplace(size=(500, 3)), "fedrcd-sx", layers=2)
+
+
+def test_layers_are_not_for_machines():
+    with pytest.raises(ConfigError, match="layers=True is for tables in one process"):
+        Settings(method="fedrcd-sx", options={"layers": True}).require_single_sources()

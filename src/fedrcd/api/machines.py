@@ -174,6 +174,7 @@ class Machines:
 
         waiting = waiting or Waiting()
         settings.require_selection_here()
+        settings.require_single_sources()
         settings.check_options()
         for name in waiting.accept_differing:
             self.federation.site(name)  # raises for one that there is not

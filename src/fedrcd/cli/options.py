@@ -94,7 +94,7 @@ def _settings(typed: Mapping[str, Any], default: Mapping[str, Any]) -> Settings:
 
 
 def _parse(text: str) -> tuple[str, Any]:
-    """A NAME=VALUE pair; numbers become numbers."""
+    """A NAME=VALUE pair; numbers become numbers, and true and false what they say."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"--option {text}: must be NAME=VALUE")
@@ -103,4 +103,4 @@ def _parse(text: str) -> tuple[str, Any]:
             return name, kind(value)
         except ValueError:
             continue
-    return name, value
+    return name, {"true": True, "false": False}.get(value.lower(), value)

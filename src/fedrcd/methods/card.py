@@ -185,6 +185,8 @@ class Card:
             kind = kinds.get(option)
             if get_origin(kind) is Literal and value not in get_args(kind):
                 raise ConfigError(f"{option} must be one of {', '.join(get_args(kind))}, got {value!r}")
+            if kind is bool and not isinstance(value, bool):
+                raise ConfigError(f"{option} must be True or False, got {value!r}")
             if kind is int and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
                 raise ConfigError(f"{option} must be a whole number of at least 0, got {value!r}")
         return {**allowed, **options}

@@ -25,9 +25,9 @@ CARD = {
     auto=Auto(rank=1, few_rows=True),
     **CARD,
 )
-def fed_direct() -> Parts[Vector]:
+def fed_direct(*, layers: bool = False) -> Parts[Vector]:
     """The order of DirectLiNGAM from entropy sums over sites; p rounds."""
-    return Parts(least_charge, Entropies())
+    return Parts(least_charge, Entropies(), layers=layers)
 
 
 @register("direct-lingam", rounds=RoundCount(1, 0), payload=Payload(2, times=2), counterpart="fed-direct", **CARD)

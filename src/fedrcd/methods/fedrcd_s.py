@@ -47,6 +47,8 @@ def fedrcd_s(
     one_round=OneRound("fedrcd-s", {"refine": "none"}),
     auto=Auto(rank=3),
 )
-def fedrcd_sx(*, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
+def fedrcd_sx(
+    *, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in", layers: bool = False
+) -> Parts[PairCumulants]:
     """Negentropy gaps of residuals taken at the sites; p - 1 rounds, for many variables."""
-    return Parts(NegentropyGap(negentropy), SiteResiduals(order=4, estimator=estimator))
+    return Parts(NegentropyGap(negentropy), SiteResiduals(order=4, estimator=estimator), layers=layers)

@@ -216,6 +216,14 @@ class Settings:
                 "`select`"
             )
 
+    def require_single_sources(self) -> None:
+        """Raise for sources taken several at once where sites cannot see why."""
+        if self.options.get("layers"):
+            raise ConfigError(
+                "layers=True is for tables in one process: a site on a machine could not tell why several sources "
+                "are taken at once"
+            )
+
     def check_options(self) -> None:
         """Raise for a method that there is not, or an option that it does not have."""
         if self.wants_noise:

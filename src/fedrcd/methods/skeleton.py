@@ -26,6 +26,9 @@ from fedrcd.typing import IntVector, Matrix, Vector
 TIE = 1e-9
 """Share of the largest score by which one that counts as the best may fall short of it."""
 
+DOUBT = 1e-3
+"""A source is beyond doubt if less speaks against it than this share of what speaks against half of all variables."""
+
 T = TypeVar("T")
 Score = Callable[[T], Vector]
 """How much each variable of a statistic looks like a source, higher is better; shape (number of variables,)."""
@@ -110,6 +113,8 @@ class Parts(Generic[T]):
     refine: Callable[[T, IntVector, Constraints | None], IntVector] | None = None
     """Improves the order that the sources give, from the evidence about all variables, within what is known."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
+    layers: bool = False
+    """Whether several sources are taken at once where their scores leave no doubt."""
 
     def rounds(self, setting: Setting) -> Rounds[Estimate]:
         """The conversation of this method with a federation."""
@@ -131,17 +136,28 @@ class Parts(Generic[T]):
         p = len(setting.variables)
         steps: list[Step] = []
         scores = self.score(evidence.statistic)
+        beyond_doubt = DOUBT * float(np.median(scores)) if self.layers else np.inf
         while True:
-            taken = tuple(step.chosen for step in steps)
-            step = choose(evidence.variables, scores, taken, setting.candidates(taken))
-            steps.append(following(step, setting.followed[len(taken)]) if len(taken) < len(setting.followed) else step)
+            steps.append(_next(setting, evidence.variables, scores, steps))
+            while len(steps) < p - 1:
+                another = _next(setting, evidence.variables, scores, steps)
+                if another.scores.max() < beyond_doubt:
+                    break
+                steps.append(another)
             if len(steps) == p - 1:
                 return steps
             before = evidence
-            sources = (*taken, steps[-1].chosen)
+            sources = tuple(step.chosen for step in steps)
             evidence = yield from self.deflation.remove(setting, marginals, evidence, sources)
             if evidence is not before:
                 scores = self.score(evidence.statistic)
+
+
+def _next(setting: Setting, variables: tuple[int, ...], scores: Vector, steps: list[Step]) -> Step:
+    """The step after those already made; where an order is followed, the one that this tells."""
+    taken = tuple(step.chosen for step in steps)
+    step = choose(variables, scores, taken, setting.candidates(taken))
+    return following(step, setting.followed[len(taken)]) if len(taken) < len(setting.followed) else step
 
 
 def choose(
