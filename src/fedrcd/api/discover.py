@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fedrcd.api.decisive import decisive
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.progress import Progress, reporters
@@ -97,7 +98,9 @@ def discover(
     with reporters(progress) as report:
         prepared = prepare(tables, given, progress=report.of_traffic, discovers_only=True)
         found = prepared.run.find(standardised=check_scale)
-    return discovery_of(found, prepared.background(), warn=2)
+    background = prepared.background()
+    background = replace(background, last=[*background.last, *decisive(prepared.run, found.estimate)])
+    return discovery_of(found, background, warn=2)
 
 
 def _select_by_bootstrap(tables: Any, settings: Settings, **how: Any) -> Discovery:
