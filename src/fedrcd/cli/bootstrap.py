@@ -30,7 +30,7 @@ def bootstrap(
     resample: Annotated[str, typer.Option(help="groups (sums leave the sites) or rows (one machine).")] = "groups",
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same replicates.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; one per processor by default.")] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     plan_only: Annotated[bool, typer.Option("--plan", help="Say what each site would send, and stop.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write the discovery with its edge probabilities here, as JSON.")

@@ -28,7 +28,7 @@ def check(
     federation: options.FederationFile = None,
     json: options.Json = False,
 ) -> None:
-    """Test non-Gaussian and independent errors, linear effects, sites alike and scale, in one round more."""
+    """Test the assumptions in one extra round: non-Gaussian errors, independence, linearity, similar sites, scale."""
     from fedrcd.api.checks import check as tested
 
     with progress_bar("reading tables") as bar, warnings.catch_warnings():

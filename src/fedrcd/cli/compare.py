@@ -15,9 +15,9 @@ def compare(
     after: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
     tolerance: Annotated[float, typer.Option(help="Share by which weights may differ and count as the same.")] = 1e-6,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Write a page to look at here, .html.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an interactive page here, .html.")] = None,
 ) -> None:
-    """Tell which edges and which parts of the order differ: two dates, two methods, before and after an erasure."""
+    """Show which edges and which parts of the order differ: two dates, two methods, before and after an erasure."""
     from fedrcd.api.comparison import compare as compare_discoveries
     from fedrcd.api.discovery import Discovery
 

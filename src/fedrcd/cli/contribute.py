@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FederationFile = Annotated[Path, typer.Option("--federation", help="The federation file.", show_default=False)]
 SiteName = Annotated[str, typer.Option("--site", help="Name of the site.", show_default=False)]
 LedgerOption = Annotated[Path | None, typer.Option("--ledger", help="The ledger, if it is on this machine.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Else: write what goes to the coordinator here.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Otherwise, write what goes to the coordinator here.")]
 StateOption = Annotated[
     Path | None, typer.Option("--state", help="Folder of the site's store; by default fedrcd-state/SITE.")
 ]
@@ -42,10 +42,10 @@ FillOption = Annotated[
     bool, typer.Option("--fill", help="Do not wait, but leave further rows, drawn at random, out for good.")
 ]
 BatchOption = Annotated[
-    int, typer.Option("--batch", help="Persons by which editions must differ; at least 10 per column.")
+    int, typer.Option("--batch", help="Persons by whom two editions must differ; at least 10 per column.")
 ]
 RowsOption = Annotated[
-    int, typer.Option("--minimum-rows", help="Complete rows needed; at least 100, and what hides single rows.")
+    int, typer.Option("--minimum-rows", help="Complete rows needed: at least 100, and enough to hide single rows.")
 ]
 WithoutRuleOption = Annotated[
     list[str] | None,
@@ -56,7 +56,7 @@ TrimOption = Annotated[
     typer.Option("--trim", help="Leave out rows with a value more than this many scales of the declared frame out."),
 ]
 ArithmeticOption = Annotated[
-    str, typer.Option("--arithmetic", help="With --out: the ledger's, exact, compact or float.")
+    str, typer.Option("--arithmetic", help="With --out: the ledger's arithmetic, exact, compact or float.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="With --out: the ledger's sums.")]

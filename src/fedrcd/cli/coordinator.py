@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from fedrcd.federation.coordinator.run_folder import Status
     from fedrcd.runs.finding import Finding
 
-app = typer.Typer(name="coordinator", help="Where sites and runs meet, and the runs.", no_args_is_help=True)
+app = typer.Typer(name="coordinator", help="The meeting point of the sites, and the runs.", no_args_is_help=True)
 
 
 @app.callback()
 def private() -> None:
-    """Where sites and runs meet, and the runs."""
+    """The meeting point of the sites, and the runs."""
     os.umask(0o077)  # what this command and its processes write is for its owner alone
 
 
@@ -85,13 +85,13 @@ def start(
 @app.command()
 @settings_options(
     *("method", "weights", "penalty", "options", "arithmetic", "masked", "knowledge"),
-    help={**WEIGHTS_ONCE, "arithmetic": "How sums are taken: exact, compact or float."},
+    help={**WEIGHTS_ONCE, "arithmetic": "How sums are computed: exact, compact or float."},
     defaults={"arithmetic": "exact"},
 )
 def run(
     federation: FederationFile,
     settings: Settings,
-    out: Annotated[Path, typer.Option(help="Folder for the result; one with an interrupted run resumes it.")],
+    out: Annotated[Path, typer.Option(help="Folder for the result; a folder with an interrupted run resumes it.")],
     keep: Annotated[
         float | None, typer.Option(help="Keep edges by bootstrap instead: those that this share of replicates has.")
     ] = None,
@@ -101,9 +101,9 @@ def run(
     groups: Annotated[
         int | None, typer.Option(help="Groups of rows per block for the bootstrap, at least 10; chosen if left out.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the replicates.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the replicates.")] = 0,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the assumptions too, which takes one round more.")
+        bool, typer.Option("--check", help="Check the assumptions too, which takes one extra round.")
     ] = False,
     level: Annotated[float, typer.Option(help="False alarms allowed per check, and 1 - level of intervals.")] = 0.05,
     allow_missing: Annotated[

@@ -34,7 +34,7 @@ def coverage(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the rows of every pair of columns here, .svg.")] = None,
 ) -> None:
-    """Tell which columns are together at some site, which methods can run, and what is missing for the others."""
+    """Show which columns are together at some site, which methods can run, and what is missing for the others."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.masking.possible import described
     from fedrcd.methods.coverage_report import coverage_report

@@ -35,7 +35,7 @@ def discover(
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml, .csv or .svg; may be repeated.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a page to look at here, .html; it needs no network.")
+        Path | None, typer.Option(help="Write an interactive page here, .html; it needs no network.")
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -51,7 +51,7 @@ def erase(
     federation: Annotated[Path | None, typer.Option("--federation", help="At the site: the federation file.")] = None,
     ledger: LedgerOption = None,
     out: OutOption = None,
-    ids: Annotated[Path | None, typer.Option(help="Rows to erase: a text file with an identifier a line.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="Rows to erase: a text file with one identifier per line.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(help='Rows to erase: "COLUMN RELATION VALUE"; repeated, all must hold.')
     ] = None,

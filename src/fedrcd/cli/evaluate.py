@@ -28,7 +28,7 @@ def evaluate(
     standardise: Annotated[bool, typer.Option(help="Give every variable unit variance first.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print every single score as JSON.")] = False,
 ) -> None:
-    """Simulate data sets as the paper does and print AncAcc and SHD of methods, the paper's figures beside."""
+    """Simulate data sets as the paper does and print AncAcc and SHD of methods, next to the paper's figures."""
     from fedrcd.data.simulate.noise import NOISE_FAMILIES
     from fedrcd.evaluation.evaluate import DataSetting
     from fedrcd.evaluation.evaluate import evaluate as score_methods

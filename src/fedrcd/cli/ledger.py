@@ -44,13 +44,13 @@ SHORT = 12
 def new_ledger(
     file: LedgerFile,
     federation: Annotated[Path, typer.Option(help="Federation file with a frame for every variable, and sites' keys.")],
-    arithmetic: Annotated[str, typer.Option(help="How sums are taken: exact, compact or float.")] = "exact",
+    arithmetic: Annotated[str, typer.Option(help="How sums are computed: exact, compact or float.")] = "exact",
     family: Annotated[
         list[str] | None,
-        typer.Option(help="Sums to hold: tensor, pairs/4; may be repeated. By default what is of use."),
+        typer.Option(help="Sums to hold: tensor, pairs/4; may be repeated. By default those that methods use."),
     ] = None,
     groups: Annotated[
-        int, typer.Option(help="Hold sums of so many groups of rows, so that results can be resampled; at least 10.")
+        int, typer.Option(help="Hold sums of this many groups of rows, so that results can be resampled; at least 10.")
     ] = 0,
     key: KeyFile = None,
 ) -> None:
@@ -108,7 +108,7 @@ def migrate_ledger(
     federation: Annotated[Path, typer.Option(help="Federation file with the sites and their keys.")],
     key: KeyFile = None,
 ) -> None:
-    """Bring a ledger of an earlier version over: its signing key leaves the file, and its sites are admitted."""
+    """Convert a ledger of an earlier version: its signing key leaves the file, and its sites are admitted."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.ledger.ledger import Ledger, key_path, take_key_out
 
@@ -128,7 +128,7 @@ def add_files(
     ] = None,
     key: KeyFile = None,
 ) -> None:
-    """Take contributions and withdrawals in that sites handed over as files."""
+    """Take in contributions and withdrawals that sites handed over as files."""
     from fedrcd.api.membership import add_parcel
     from fedrcd.federation.ledger.export import exported
     from fedrcd.federation.ledger.ledger import Ledger
@@ -149,7 +149,7 @@ def add_files(
 
 @app.command("show")
 def show_ledger(file: LedgerFile, json: Json = False) -> None:
-    """Tell who is in the state, which blocks are suspended, what was computed, and all entries."""
+    """Show who is in the state, which blocks are suspended, what was computed, and all entries."""
     from fedrcd.federation.ledger.ledger import Ledger
 
     with Ledger.open(file) as ledger:
@@ -235,7 +235,7 @@ def diff(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell which contributions came, went or were replaced between two states."""
+    """Show which contributions were added, removed or replaced between two states."""
     from fedrcd.federation.ledger.ledger import Ledger
     from fedrcd.federation.ledger.roster import Roster
 
@@ -294,12 +294,12 @@ def discover_from_ledger(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write an interactive page here, .html.")] = None,
     leave_one_out: Annotated[
-        bool, typer.Option("--leave-one-out", help="Tell how the result changes without each site.")
+        bool, typer.Option("--leave-one-out", help="Show how the result changes without each site.")
     ] = False,
     bootstrap: Annotated[
         int | None, typer.Option(help="Replicates to draw, where contributions hold sums of groups of rows.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the replicates.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the replicates.")] = 0,
     check: Annotated[bool, typer.Option("--check", help="Check the assumptions as far as stored sums allow.")] = False,
     level: Annotated[float, typer.Option(help="False alarms allowed per check, and 1 - level of intervals.")] = 0.05,
     key: KeyFile = None,

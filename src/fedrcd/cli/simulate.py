@@ -45,7 +45,7 @@ def simulate(
     blocks: Annotated[int | None, typer.Option(help=f"Hybrid split: blocks of rows, {BLOCKS} by default.")] = None,
     standardise: Annotated[bool, typer.Option(help="Divide every column by its standard deviation.")] = False,
     parquet: Annotated[bool, typer.Option(help="Write Parquet instead of CSV.")] = False,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Simulate a LiNGAM model as the paper does and write one table per site, with the truth beside them."""
     import numpy as np

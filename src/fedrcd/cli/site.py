@@ -219,13 +219,13 @@ def preview(
     federation: FederationFile,
     data: Data,
     groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
-    check: Annotated[bool, typer.Option("--check", help="With the checks of assumptions.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Include the checks of assumptions.")] = False,
     trim: Trim = None,
     trust_coordinator: Trust = False,
     state: State = None,
     json: Json = False,
 ) -> None:
-    """Tell in words what a method would make this site release, and how many numbers that is per row."""
+    """Say in words what a method would make this site release, and how many numbers that is per row."""
     from dataclasses import asdict
 
     from fedrcd.federation.site.preview import preview as run_dry
@@ -374,7 +374,7 @@ def migrate(
         bool, typer.Option("--forget-history", help="Go on although the rows that were answered about are not known.")
     ] = False,
 ) -> None:
-    """Bring what an earlier version kept of this site into its one store."""
+    """Move what an earlier version kept about this site into its one store."""
     from fedrcd.data.federation import read_federation
     from fedrcd.data.site_file import read_site
     from fedrcd.federation.site.migrate import migrate as bring_over

@@ -22,10 +22,11 @@ def budget(
     federation: FederationFile,
     data: Data,
     renew: Annotated[
-        int | None, typer.Option(help="Allow so many further numbers about rows that sums left about; it is logged.")
+        int | None,
+        typer.Option(help="Allow this many more numbers about rows that sums have left about; it is logged."),
     ] = None,
     reason: Annotated[str, typer.Option(help="Why more is allowed; kept in the log.")] = "",
-    block: Annotated[str | None, typer.Option(help="Of which block of rows, where there are several.")] = None,
+    block: Annotated[str | None, typer.Option(help="The block of rows, if there are several.")] = None,
     trim: Trim = None,
     trust_coordinator: Trust = False,
     state: State = None,

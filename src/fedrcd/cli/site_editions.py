@@ -37,7 +37,7 @@ def rename(
     former: Annotated[str, typer.Option(help="The name that it had.")],
     state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
 ) -> None:
-    """Tell the store of a site that it has another name; all that is known of its rows stays."""
+    """Rename a site in its store; all that is known about its rows stays."""
     from fedrcd.federation.site.store import Store
 
     with Store(state, former) as store:
@@ -59,7 +59,9 @@ def editions(
     ] = False,
     handed_over: Annotated[
         Path | None,
-        typer.Option(help="Identifiers, a line each, of rows that moved from or to another site: they hide nobody."),
+        typer.Option(
+            help="File of the identifiers, one per line, of rows that moved from or to another site: they hide nobody."
+        ),
     ] = None,
     trim: Trim = None,
     state: State = None,

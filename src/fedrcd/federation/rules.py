@@ -36,7 +36,7 @@ class Rules:
     checks: int = 3
     """Different questions for powers of residuals that may be answered about the same rows."""
     batch: int = 0
-    """Persons by which editions must differ, alone and combined; at least what sums of them determine."""
+    """Persons by whom two editions must differ, alone and combined; at least what sums of them determine."""
     days: int = 30
     """After so many days an erasure is carried out whatever the batch."""
     off: tuple[str, ...] = ()

@@ -56,9 +56,9 @@ class Settings:
 
     method: str = _setting(AUTO, str, "Name of a method, or auto; see `fedrcd methods`.")
     weights: str = _setting("adaptive-lasso", str, "Edge selection: adaptive-lasso, bic, bootstrap or none.")
-    penalty: float = _setting(0.01, float, "Of the adaptive lasso, times the mean standard deviation.")
+    penalty: float = _setting(0.01, float, "Penalty of the adaptive lasso, in mean standard deviations.")
     options: Mapping[str, Any] = _setting(
-        dict, list[str], "Further option of the method, NAME=VALUE; may be repeated.", flag="option"
+        dict, list[str], "Another option of the method, NAME=VALUE; may be repeated.", flag="option"
     )
     variables: Sequence[str] | None = _setting(None)
     drop: Sequence[str] = _setting((), list[str], "Column to leave out; may be repeated.")
@@ -72,11 +72,11 @@ class Settings:
     missing_codes: Sequence[float] = _setting(
         (), list[float], "A value that stands for a missing one; may be repeated.", flag="missing_code"
     )
-    arithmetic: Arithmetic = _setting("float", str, "How sums are taken: float, exact or compact.")
+    arithmetic: Arithmetic = _setting("float", str, "How sums are computed: float, exact or compact.")
     frame: Any = _setting(None)
     masked: bool = _setting(False, bool, "Add sums under masks, so that nothing but their total is seen.")
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
-    knowledge: Any = _setting(None, "path", "TOML file of what is known of the graph; it is kept to.")
+    knowledge: Any = _setting(None, "path", "TOML file of prior knowledge about the graph, which is enforced.")
 
     @classmethod
     def of(cls, method: Any = AUTO, **given: Any) -> Settings:
@@ -201,7 +201,7 @@ class Settings:
 
     @property
     def summation(self) -> str:
-        """How sums are taken: exactly where they are masked, for masks are whole numbers."""
+        """How sums are computed: exactly where they are masked, for masks are whole numbers."""
         return "exact" if self.masked and self.arithmetic == "float" else self.arithmetic
 
     def check_arithmetic(self) -> None:

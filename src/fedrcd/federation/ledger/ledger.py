@@ -106,7 +106,7 @@ class Ledger:
         admitted : mapping of str to str
             The sites that may contribute, with their public keys; an empty key for one that signs nothing, in trials.
         groups : int
-            Hold sums of so many groups of rows of every block, so that results can be resampled.
+            Hold sums of this many groups of rows of every block, so that results can be resampled.
         secret : bytes, optional
             Of another ledger: then equal states have equal digests.
         """
