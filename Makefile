@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -69,6 +69,9 @@ endef
 browser: ## install Chromium from the packages of Debian or Ubuntu, to test the report
 	$(call debian,chromium,chromium fonts-dejavu-core,tests of the report in a browser)
 
+postgres: ## install PostgreSQL likewise, to test rows in its tables
+	$(call debian,pg_createcluster,postgresql,tests of rows in PostgreSQL)
+
 tracer: ## install strace likewise, to test that nothing leaves the machine
 	$(call debian,strace,strace,the test that nothing leaves the machine)
 
@@ -92,6 +95,7 @@ check-and-install:
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory tracer
+	@$(MAKE) --no-print-directory postgres
 test-elsewhere:
 	@$(MAKE) --no-print-directory test-reference
 	@$(MAKE) --no-print-directory test-pythons OTHERS=$(NEWEST)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fedrcd.api.estimator import FedLiNGAM as FedLiNGAM
     from fedrcd.api.machines import connect as connect
     from fedrcd.api.tables import in_process as in_process
+    from fedrcd.data.sources.address import source_at as source_at
     from fedrcd.data.table import Table as Table
     from fedrcd.graphs.knowledge.statements import Knowledge as Knowledge
     from fedrcd.lingam.utils import make_dot as make_dot
@@ -45,6 +46,7 @@ _HOMES = {
     "Discovery": "fedrcd.api.discovery",
     "FedLiNGAM": "fedrcd.api.estimator",
     "Table": "fedrcd.data.table",
+    "source_at": "fedrcd.data.sources.address",
 }
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "in_process",
     "make_dot",
     "make_prior_knowledge",
+    "source_at",
 ]
 
 

@@ -36,6 +36,7 @@ def bootstrap(
         Path | None, typer.Option(help="Write the discovery with its edge probabilities here, as JSON.")
     ] = None,
     federation: options.FederationFile = None,
+    query: options.Query = "",
     json: options.Json = False,
 ) -> None:
     """Resample groups of rows, or rows: probabilities of edges, stability of the order, intervals of effects."""
@@ -61,7 +62,7 @@ def bootstrap(
 
     with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
-        tables, declared = options.tables_of(files, federation)
+        tables, declared = options.tables_of(files, federation, query)
         found = resampled(
             tables,
             **replace(settings, **declared).arguments(),

@@ -26,6 +26,7 @@ def check(
     settings: Settings,
     level: Annotated[float, typer.Option(help="Share of false alarms allowed, per check.")] = 0.05,
     federation: options.FederationFile = None,
+    query: options.Query = "",
     json: options.Json = False,
 ) -> None:
     """Test the assumptions in one extra round: non-Gaussian errors, independence, linearity, similar sites, scale."""
@@ -33,7 +34,7 @@ def check(
 
     with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # of the discovery, not of the checks
-        tables, declared = options.tables_of(files, federation)
+        tables, declared = options.tables_of(files, federation, query)
         found = tested(
             tables,
             **replace(settings, **declared).arguments(),

@@ -31,6 +31,7 @@ def discover(
     files: options.Files,
     settings: Settings,
     federation: options.FederationFile = None,
+    query: options.Query = "",
     out: Annotated[
         list[Path] | None, typer.Option(help="Write the result here: .json, .dot, .gml, .csv or .svg; may be repeated.")
     ] = None,
@@ -47,7 +48,7 @@ def discover(
     require_page(report)
     with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
-        tables, declared = options.tables_of(files, federation)
+        tables, declared = options.tables_of(files, federation, query)
         found = find_order(
             tables,
             **replace(settings, **declared).arguments(),

@@ -13,7 +13,14 @@ import typer
 from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import DEFAULTS, Settings, flags
 
-Files = Annotated[list[Path], typer.Argument(help="One CSV or Parquet table per site.", show_default=False)]
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        help="One table per site: CSV, Parquet or Arrow, a folder or a pattern, duckdb:FILE or postgresql://...",
+        show_default=False,
+    ),
+]
+Query = Annotated[str, typer.Option(help="What to ask a database: one statement that gives rows, or @FILE.")]
 FederationFile = Annotated[
     Path | None, typer.Option(help="Federation file: who holds which columns of which rows; name files by site.")
 ]
@@ -52,10 +59,17 @@ def settings_options(
     return extend
 
 
-def tables_of(files: list[Path], federation: Path | None) -> tuple[list[Any], dict[str, Any]]:
+def tables_of(files: list[str], federation: Path | None, query: str = "") -> tuple[list[Any], dict[str, Any]]:
     """What the files hold, and the settings that a federation file makes: the variables and the declared frame."""
+    from fedrcd.data.sources.address import is_address, source_at
+
+    databases = [one for one in files if is_address(one)]
+    if query and not databases:
+        raise ConfigError("--query is for databases, and none was named")
     if federation is None:
-        return list(files), {}
+        return [source_at(one, query) if one in databases else one for one in files], {}
+    if databases:
+        raise ConfigError("with --federation tables are files, named by their sites")
     from fedrcd.api.federation import federation_tables
     from fedrcd.data.federation import read_federation
 

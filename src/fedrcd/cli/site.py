@@ -34,7 +34,13 @@ def private() -> None:
 
 Name = Annotated[str, typer.Option(help="Name of this site in the federation file.")]
 FederationFile = Annotated[Path, typer.Option(help="Federation file; the same copy as the coordinator's.")]
-Data = Annotated[Path, typer.Option(help="This site's table, CSV or Parquet.")]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="This site's rows: CSV, Parquet or Arrow, a folder or a pattern, duckdb:FILE or postgresql://USER@HOST/NAME."
+    ),
+]
+Query = Annotated[str, typer.Option(help="What to ask a database: one statement that gives rows, or @FILE.")]
 State = Annotated[Path | None, typer.Option(help="Folder of this site's store; by default fedrcd-state/NAME.")]
 Trim = Annotated[
     float | None,
@@ -87,6 +93,7 @@ def serve(
     coordinator: Annotated[str, typer.Option(help="Address of the coordinator, HOST:PORT.")],
     ca: Annotated[Path | None, typer.Option(help="Certificate of the authority that signed the coordinator's.")] = None,
     key: Annotated[Path | None, typer.Option(help="This site's private key, OpenSSH form.")] = None,
+    query: Query = "",
     state: State = None,
     approve: Annotated[bool, typer.Option(help="Hold every answer until a person here releases it.")] = False,
     deadline: Annotated[float, typer.Option(help="Seconds after which a question is given up.")] = 300.0,
@@ -138,6 +145,7 @@ def serve(
         federation,
         data,
         state,
+        query=query,
         approve=approve,
         deadline=deadline,
         rules=Rules(rows=min_rows, checks=checks, off=tuple(without_rule or ())),
@@ -193,14 +201,20 @@ def serve(
 
 @app.command()
 def check(
-    name: Name, federation: FederationFile, data: Data, trim: Trim = None, state: State = None, json: Json = False
+    name: Name,
+    federation: FederationFile,
+    data: Data,
+    query: Query = "",
+    trim: Trim = None,
+    state: State = None,
+    json: Json = False,
 ) -> None:
     """Compare this site's table with the federation file and the rules of disclosure; nothing is connected."""
     from dataclasses import asdict
 
     from fedrcd.federation.site.check import check_site
 
-    settings = site_settings(name, federation, data, state, trim=trim)
+    settings = site_settings(name, federation, data, state, query=query, trim=trim)
     with progress_bar("checking the table"), opened_site(settings) as (door, tables):
         remarks = check_site(door, tables)
     if json:
@@ -218,6 +232,7 @@ def preview(
     name: Name,
     federation: FederationFile,
     data: Data,
+    query: Query = "",
     groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
     check: Annotated[bool, typer.Option("--check", help="Include the checks of assumptions.")] = False,
     trim: Trim = None,
@@ -230,7 +245,7 @@ def preview(
 
     from fedrcd.federation.site.preview import preview as run_dry
 
-    settings = site_settings(name, federation, data, state, trim=trim, trust_coordinator=trust_coordinator)
+    settings = site_settings(name, federation, data, state, query=query, trim=trim, trust_coordinator=trust_coordinator)
     with progress_bar(f"running {method} dry"), opened_site(settings) as (door, tables):
         chosen, releases, whole, rows, spent, allowed, instead = run_dry(
             door, tables, method, groups=groups, check=check
@@ -390,8 +405,9 @@ def migrate(
     print(f"{folder / 'site.db'}: " + ", ".join(f"{number} {what}" for what, number in held.items()))
 
 
-def site_settings(name: str, federation: Path, data: Path, state: Path | None, **more: object) -> SiteSettings:
+def site_settings(name: str, federation: Path, data: str, state: Path | None, **more: object) -> SiteSettings:
     """The settings of a site, with the rules it was last served with."""
+    from fedrcd.data.sources.address import absolute
     from fedrcd.federation.site.settings import SiteSettings
 
     folder = state or Path("fedrcd-state") / name
@@ -399,7 +415,7 @@ def site_settings(name: str, federation: Path, data: Path, state: Path | None, *
     return SiteSettings(
         name=name,
         federation=str(federation.resolve()),
-        data=str(data.resolve()),
+        data=absolute(data),
         state=str(folder.resolve()),
         **more,  # type: ignore[arg-type]
     )

@@ -38,7 +38,9 @@ RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def read_site(address: str | os.PathLike[str], federation: Federation, site: SiteEntry) -> list[Table]:
+def read_site(
+    address: str | os.PathLike[str], federation: Federation, site: SiteEntry, *, query: str = ""
+) -> list[Table]:
     """The declared columns of a site's rows, a table per declared block, in the order of the federation file.
 
     Rows of blocks that the federation does not name are left alone. A block may have no rows.
@@ -50,7 +52,7 @@ def read_site(address: str | os.PathLike[str], federation: Federation, site: Sit
     DataError
         When columns or identifiers are not what the federation says, or values cannot be used.
     """
-    return site_tables(source_at(address), federation, site)
+    return site_tables(source_at(address, query), federation, site)
 
 
 def site_tables(place: Source, federation: Federation, site: SiteEntry) -> list[Table]:

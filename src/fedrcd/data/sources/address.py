@@ -1,32 +1,70 @@
-"""From what a user names to a source: a file, a folder, a pattern."""
+"""From what a user names to a source: a file, a folder, a pattern, a database."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 from pathlib import Path
 
 from fedrcd.data.sources.columnar_file import ArrowFile, ParquetFile
+from fedrcd.data.sources.duckdb_query import DuckDBQuery
 from fedrcd.data.sources.faults import reason
 from fedrcd.data.sources.folder import Folder
+from fedrcd.data.sources.postgres_query import PostgresQuery
 from fedrcd.data.sources.source import Source
 from fedrcd.data.sources.text_file import SEPARATORS, TextFile
-from fedrcd.errors import FileError
+from fedrcd.errors import ConfigError, FileError
 from fedrcd.suggest import did_you_mean
 
 ENDINGS = (*SEPARATORS, ".parquet", ".arrow", ".feather")
 
 
-def source_at(address: str | os.PathLike[str]) -> Source:
-    """The rows at an address.
+POSTGRES = re.compile(r"postgres(?:ql)?:/{1,3}")
+DUCKDB = "duckdb:"
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names a database, not a path."""
+    return text.startswith(DUCKDB) or POSTGRES.match(text) is not None
+
+
+def absolute(address: str) -> str:
+    """An address that means the same in another folder."""
+    if not is_address(address):
+        return os.path.abspath(address)
+    path = address.removeprefix(DUCKDB)
+    return DUCKDB + os.path.abspath(path) if path not in (address, "") else address
+
+
+def source_at(address: str | os.PathLike[str], query: str = "") -> Source:
+    """The rows at an address, for `discover`, `Table` and whatever else takes tables.
 
     Parameters
     ----------
     address : str or path
         A file that ends in .csv, .csv.gz, .tsv, .parquet, .arrow or .feather; a folder of such files, or a pattern like
-        `rows/*.parquet`: one table, the files in the order of their names.
+        `rows/*.parquet`: one table, the files in the order of their names. `duckdb:FILE`, or `duckdb:` for a query
+        that names files; `postgresql://USER@HOST/DATABASE`, without a password.
+    query : str
+        What to ask a database: one statement that gives rows. `@FILE` is the one in a file.
+
+    Examples
+    --------
+    >>> import fedrcd
+    >>> from fedrcd.data.examples import example_paths
+    >>> fedrcd.source_at(example_paths()[0]).name
+    'hospital_a.csv'
     """
     text = os.fspath(address)
+    if is_address(text):
+        if query.startswith("@"):
+            query = read_text(Path(query[1:]))
+        if text.startswith(DUCKDB):
+            return DuckDBQuery(text.removeprefix(DUCKDB), query)
+        return PostgresQuery(text, query)
+    if query:
+        raise ConfigError(f"a query is for databases, and {text} is a path")
     path = Path(text)
     if path.is_dir():
         return _together(_files_in(path), text)
@@ -42,6 +80,17 @@ def ending_of(path: Path) -> str:
         if path.name.lower().endswith(ending):
             return ending
     raise FileError(f"{path.name} has an unknown ending; known are {', '.join(ENDINGS)}")
+
+
+def read_text(path: Path) -> str:
+    """What is in a file of text."""
+    require_file(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {reason(error)}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"cannot read {path}: it is not UTF-8") from None
 
 
 def require_file(path: Path) -> None:

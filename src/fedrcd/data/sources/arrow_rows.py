@@ -6,8 +6,9 @@ Batches become chunks of float64 as they come, so no more than a few of them are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,7 +113,7 @@ class ArrowRows:
     def _read(self) -> Iterator[Chunk]:
         texts = list(dict.fromkeys(filter(None, (self.id, self.label_column))))
         batches = self.place.batches([*self.columns, *(name for name in texts if name not in self.columns)], texts)
-        chunks = (chunk for batch in batches for chunk in self._chunks_of(batch))
+        chunks: Any = (chunk for batch in batches for chunk in self._chunks_of(batch))
         return ahead(chunks, BATCHES_AHEAD) if self.place.waits else chunks
 
     def _chunks_of(self, batch: pa.RecordBatch) -> Iterator[Chunk]:
@@ -168,10 +169,10 @@ def not_numeric(name: str, source: str) -> DataError:
     return DataError(f"column {name!r} of {source} does not hold real numbers; encode it as numbers or leave it out")
 
 
-def ahead(items: Iterator[T], number: int) -> Iterator[T]:
+def ahead(items: Generator[T], number: int) -> Iterator[T]:
     """The items in order, some of them made in another thread before they are asked for."""
     end: Any = object()
-    with ThreadPoolExecutor(1) as pool:
+    with closing(items), ThreadPoolExecutor(1) as pool:
         waiting: deque[Future[T]] = deque(pool.submit(next, items, end) for _ in range(number))
         while (item := waiting.popleft().result()) is not end:
             waiting.append(pool.submit(next, items, end))

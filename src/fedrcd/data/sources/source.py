@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_PER_BATCH = 32_768
+ROWS_PER_BATCH = 16_384
 """Rows that are read at a time, where the source leaves the choice."""
 
 

@@ -224,4 +224,4 @@ def open_door(settings: SiteSettings, federation: Federation, store: Store) -> D
 
 def read_tables(federation: Federation, settings: SiteSettings) -> list[Table]:
     """The rows of a site's table, a table per block."""
-    return read_site(settings.data, federation, federation.site(settings.name))
+    return read_site(settings.data, federation, federation.site(settings.name), query=settings.query)

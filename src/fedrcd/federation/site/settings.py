@@ -24,7 +24,9 @@ class SiteSettings:
     name : str
         The site's name in the federation file.
     federation, data : str
-        Paths of the federation file and of the site's table.
+        Paths of the federation file and of the site's table; of the latter it may be the address of a database.
+    query : str
+        What to ask a database.
     state : str
         Folder of the site's store.
     approve : bool
@@ -54,6 +56,7 @@ class SiteSettings:
     federation: str
     data: str
     state: str
+    query: str = ""
     approve: bool = False
     trust_coordinator: bool = False
     deadline: float = 300.0
