@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -112,6 +112,9 @@ test-reference: setup-reference ## compare with independent packages
 
 test-slow: setup ## more faults of real processes, some of which Flower takes a minute to notice
 	@.venv/bin/python -m pytest -m "slow" tests/federation
+
+test-network: setup ## faults between machines: a coordinator and three sites in network namespaces; needs root
+	@.venv/bin/python -m pytest -rs tests/network
 
 # Interpreters that are not here are named.
 test-pythons: ## run core tests on every other supported interpreter that is here

@@ -12,6 +12,7 @@ import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
+from fedrcd.federation.coordinator.deciding_sites import SumsOfSites, can_leave_out, tell_deciding, without_each
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.masked import TERMS, MaskedCaller, MaskedTransport
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
@@ -188,7 +189,11 @@ class Conductor:
         if self.federation.declared_frame() is None:
             transport = replace(transport, setting=replace(transport.setting, frame=ask_frame(transport)))
         plan, card = self.plan, find(choice.method)
-        found = Run(transport, plan.settings, card, transport.cohort, choice.reason).find(
+        heard = SumsOfSites(self.recorder)
+        if isinstance(transport, MachineTransport):
+            transport = replace(transport, recorder=heard)
+        run = Run(transport, plan.settings, card, transport.cohort, choice.reason)
+        found = run.find(
             resampling=plan.resampling,
             check=plan.check,
             standardised=plan.check_scale and (card.rounds.once or plan.resampling is not None),
@@ -197,6 +202,8 @@ class Conductor:
             forgives=self._forgives,
             no_checks=called.no_checks,
         )
+        if not plan.resampling and can_leave_out(run, len(heard.sums)):
+            tell_deciding(without_each(run, found.estimate, heard), Path(plan.folder), self.warn)
         return replace(
             found,
             run=plan.run,

@@ -1,0 +1,105 @@
+"""Which site decides a result: the result of a method of one round without each site, from the sums that are there.
+
+One of ten sites can turn every edge round with sums that nobody can tell from true ones. It is then the site without
+which the result is another one; so is a site whose patients truly differ. Either way people should look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedrcd.errors import FedrcdError
+from fedrcd.federation.coordinator.combine import add_in_order
+from fedrcd.federation.coordinator.run_folder import write_json
+from fedrcd.federation.coordinator.transport import Recorder
+from fedrcd.graphs.dag import ancestry
+from fedrcd.methods.skeleton import Estimate
+from fedrcd.protocol.driver import run as drive
+from fedrcd.protocol.questions import Question
+from fedrcd.runs.replay import Replayed
+from fedrcd.runs.run import Run
+
+WITHOUT = "without.json"
+"""What changes without each site, in the folder of a run."""
+
+DECIDES = 0.1
+"""Share of the pairs with a path that is turned round without a site that decides."""
+
+MOST = 500
+"""Sites times variables up to which it is computed: it takes the method once for each site."""
+
+
+@dataclass(slots=True)
+class SumsOfSites:
+    """Hears of every answer, and keeps those to the first question, by site."""
+
+    recorder: Recorder | None = None
+    question: Question[Any] | None = None
+    sums: dict[str, list[tuple[str, str, Any]]] = field(default_factory=dict)
+
+    def __call__(self, site: str, block: str, question: Question[Any], sums: Any) -> None:
+        """One answer was accepted."""
+        if self.question is None:
+            self.question = question
+        if question is self.question:
+            self.sums.setdefault(site, []).append((site, block, sums))
+        if self.recorder:
+            self.recorder(site, block, question, sums)
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutSite:
+    """How many of the pairs with a path are turned round without a site, of how many; and how edges change."""
+
+    site: str
+    turned: int
+    pairs: int
+    lost: int
+    gained: int
+
+
+def can_leave_out(run: Run, sites: int) -> bool:
+    """Whether the result without each site follows from the sums of a run, in reasonable time."""
+    setting = run.transport.setting
+    return run.card.rounds.once and setting.layout is None and sites > 2 and sites * len(setting.variables) <= MOST
+
+
+def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutSite]:
+    """What changes without each site; a site without which there is no result is left out of the list."""
+    related, edges = ancestry(found.B), found.B != 0
+    changes = []
+    for site in heard.sums:
+        total = add_in_order(one for other, ones in heard.sums.items() if other != site for one in ones)
+        setting = run.setting
+        try:
+            other = drive(run.parts.rounds(setting), Replayed(setting, iter([total])))
+        except (FedrcdError, np.linalg.LinAlgError):
+            continue
+        place = np.argsort(other.order)
+        turned = int((related & (place[:, None] < place[None, :])).sum())
+        lost, gained = int((edges & (other.B == 0)).sum()), int((~edges & (other.B != 0)).sum())
+        changes.append(WithoutSite(site, turned, int(related.sum()), lost, gained))
+    return changes
+
+
+def deciding(changes: list[WithoutSite]) -> list[WithoutSite]:
+    """Sites without which the result is another one, the most decisive first; none where it is whichever is missing."""
+    usual = float(np.median([one.turned for one in changes])) if changes else 0.0
+    chosen = [one for one in changes if one.turned > max(DECIDES * one.pairs, 2 * usual)]
+    return sorted(chosen, key=lambda one: -one.turned)
+
+
+def tell_deciding(changes: list[WithoutSite], folder: Path, warn: Callable[[str], None]) -> None:
+    """Write what changes without each site, and warn of those that decide."""
+    names = ("turned", "pairs", "lost", "gained")
+    write_json(folder / WITHOUT, {one.site: {name: getattr(one, name) for name in names} for one in changes})
+    for one in deciding(changes):
+        warn(
+            f"site {one.site!r} decides this result: without it {one.turned} of {one.pairs} causal pairs turn round. "
+            "Have its table looked at; is it coded as elsewhere, and are its patients like others?"
+        )
