@@ -28,7 +28,8 @@ WITHOUT = "without.json"
 """What changes without each site, in the folder of a run."""
 
 DECIDES = 0.1
-"""Share of the pairs with a path that is turned round without a site that decides."""
+"""Share of the pairs with a path that must be turned round without a site that decides, and more than that of its rows:
+without a third of the rows a result may well be another one."""
 
 MOST = 500
 """Sites times variables up to which it is computed: it takes the method once for each site."""
@@ -54,9 +55,13 @@ class SumsOfSites:
 
 @dataclass(frozen=True, slots=True)
 class WithoutSite:
-    """How many of the pairs with a path are turned round without a site, of how many; and how edges change."""
+    """How many of the pairs with a path are turned round without a site, of how many; and how edges change.
+
+    `share` is the site's share of all rows.
+    """
 
     site: str
+    share: float
     turned: int
     pairs: int
     lost: int
@@ -72,6 +77,7 @@ def can_leave_out(run: Run, sites: int) -> bool:
 def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutSite]:
     """What changes without each site; a site without which there is no result is left out of the list."""
     related, edges = ancestry(found.B), found.B != 0
+    rows = {site: sum(sums.most_rows for *_, sums in ones) for site, ones in heard.sums.items()}
     changes = []
     for site in heard.sums:
         total = add_in_order(one for other, ones in heard.sums.items() if other != site for one in ones)
@@ -83,14 +89,14 @@ def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutS
         place = np.argsort(other.order)
         turned = int((related & (place[:, None] < place[None, :])).sum())
         lost, gained = int((edges & (other.B == 0)).sum()), int((~edges & (other.B != 0)).sum())
-        changes.append(WithoutSite(site, turned, int(related.sum()), lost, gained))
+        changes.append(WithoutSite(site, rows[site] / sum(rows.values()), turned, int(related.sum()), lost, gained))
     return changes
 
 
 def deciding(changes: list[WithoutSite]) -> list[WithoutSite]:
     """Sites without which the result is another one, the most decisive first; none where it is whichever is missing."""
     usual = float(np.median([one.turned for one in changes])) if changes else 0.0
-    chosen = [one for one in changes if one.turned > max(DECIDES * one.pairs, 2 * usual)]
+    chosen = [one for one in changes if one.turned > max(max(DECIDES, one.share) * one.pairs, 2 * usual)]
     return sorted(chosen, key=lambda one: -one.turned)
 
 
