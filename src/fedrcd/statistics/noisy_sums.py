@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -121,12 +121,12 @@ def with_noise(sums: ExactSums, losses: Losses, random: RandomBytes = os.urandom
 
 def _entries(sums: ExactSums) -> tuple[IntVector, IntVector, Vector, int]:
     """The entries of symmetric tensors once each: values, degrees and how often they stand in the full tensor."""
-    low, high = sums.planes
-    if isinstance(low, TensorSums) and isinstance(high, TensorSums):
-        whole = low.packed.astype(np.int64) + (high.packed.astype(np.int64) << PLANE)
-        return whole, packed_degrees(low.p), packed_times(low.p), low.p
-    assert isinstance(low, PairSums)
-    assert isinstance(high, PairSums)
+    if {plane.kind for plane in sums.planes} == {TensorSums.kind}:
+        tensors = cast("tuple[TensorSums, TensorSums]", sums.planes)
+        packed, above = (one.packed.astype(np.int64) for one in tensors)
+        p = tensors[0].p
+        return packed + (above << PLANE), packed_degrees(p), packed_times(p), p
+    low, high = cast("tuple[PairSums, PairSums]", sums.planes)
     index = pair_index(low.p)
     whole = index.gather(low.sums[1, 1]) + (index.gather(high.sums[1, 1]).astype(np.int64) << PLANE)
     times = np.where(index.first == index.second, 1.0, 2.0)
