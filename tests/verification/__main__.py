@@ -9,13 +9,24 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fedrcd import __version__
-from tests.verification import doors, editions, hostile, knowledge, ledgers, masks, packages, populations, splits
+from tests.verification import (
+    doors,
+    editions,
+    hostile,
+    knowledge,
+    ledgers,
+    masks,
+    packages,
+    populations,
+    replays,
+    splits,
+)
 from tests.verification.claims import CLAIMS, Claim
 
 TARGET = Path(__file__).parents[2] / "docs" / "verification.md"
 COMMAND = "python -m tests.verification"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lingam", "CausalDisco")
-SUBJECTS = (packages, splits, populations, ledgers, editions, doors, masks, hostile, knowledge)
+SUBJECTS = (packages, splits, populations, ledgers, editions, doors, masks, replays, hostile, knowledge)
 """Modules with claims, in the order of the report."""
 
 

@@ -1,0 +1,126 @@
+"""What masks and replayed rounds cost a site and the coordinator, against the same in the clear."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import BenchmarkRow, seconds
+from fedrcd.federation.ledger.digests import canonical
+from fedrcd.federation.masking import site_run
+from fedrcd.federation.masking.adding import total
+from fedrcd.federation.masking.answers import Masked, MaskedQuestion
+from fedrcd.federation.masking.site_run import Own, SiteRun, call, total_of_round
+from fedrcd.federation.masking.statements import RunTerms, _is_signed
+from fedrcd.federation.masking.vectors import Shape
+from fedrcd.federation.messages.signatures import SiteKey
+from fedrcd.methods.registry import build
+from fedrcd.protocol.blas import one_blas_thread
+from fedrcd.protocol.transport import Setting
+from fedrcd.protocol.wire import size_of
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
+
+ROWS, NOW = 200_000, 1000
+SITES = ((20, 3), (20, 10), (20, 50), (50, 3), (50, 10), (50, 50))
+REPLAYED = ("fedrcd-x", "fed-direct")
+
+
+def run() -> Iterator[BenchmarkRow]:
+    """Pair sums of order 4 with a signature, all roll calls verified; then a round of methods that sites replay."""
+    with one_blas_thread():
+        for p, count in SITES:
+            yield from _one_round(p, count)
+        for method in REPLAYED:
+            for count in (3, 10):
+                yield from _replayed(method, 20, count)
+
+
+def _setting(p: int) -> Setting:
+    return Setting(tuple(f"x{k}" for k in range(p)), Frame.identity(p), grid=ARITHMETIC["exact"])
+
+
+def _rows(p: int, rows: int) -> Any:
+    return np.random.default_rng(p).laplace(size=(rows, p))
+
+
+class _Run:
+    """Sites that have signed the terms of a run."""
+
+    def __init__(self, count: int, question: MaskedQuestion) -> None:
+        self.names, self.question = tuple(f"site-{k}" for k in range(count)), question
+        self.keys = {name: SiteKey.fresh() for name in self.names}
+        self.roster = {name: key.public for name, key in self.keys.items()}
+        terms = RunTerms(federation="", run="00" * 16, plan=canonical("plan"), cohort=self.names, expires=NOW + 1)
+        called = [
+            call(None, terms, Own(name, self.keys[name], "edition", 1 << 20), NOW, os.urandom) for name in self.names
+        ]
+        self.states = dict(zip(self.names, (state for state, _ in called), strict=True))
+        self.roll_calls = [signed for _, signed in called]
+
+    def answer(self, name: str, vector: Any) -> tuple[SiteRun, Masked]:
+        """What a site answers in the first round of several."""
+        given = (self.roll_calls, self.roster, self.question, vector, self.keys[name], NOW)
+        state, signed, data = site_run.answer(self.states[name], *given, goes_on=True)
+        return state, Masked(signed, data)
+
+
+def _one_round(p: int, count: int) -> Iterator[BenchmarkRow]:
+    question = _setting(p).pairs(4)
+    shape = Shape.of(question, None)
+    sums = question.answer([_rows(p, 2000)])
+    vector, here = shape.vector([sums]), _Run(count, MaskedQuestion("q", shape.length, shape.ring))
+    answers = {name: here.answer(name, vector)[1] for name in here.names}
+
+    def site() -> None:
+        _is_signed.cache_clear()
+        here.answer(here.names[0], vector)
+
+    def coordinator() -> None:
+        _is_signed.cache_clear()
+        total(here.roll_calls, answers, here.roster, here.question, shape)
+
+    masked = len(answers[here.names[0]].vector)
+    what = f"p = {p}, {count} sites"
+    limit = "<= 10 ms" if (p, count) == (20, 10) else ""
+    yield BenchmarkRow(f"{what}: masks, a site", f"{1000 * seconds(site, 15):.1f} ms", limit)
+    yield BenchmarkRow(f"{what}: verify and add, coordinator", f"{1000 * seconds(coordinator, 15):.1f} ms")
+    yield BenchmarkRow(f"{what}: bytes masked / clear", f"{masked / size_of(sums):.2f}")
+
+
+def _replayed(method: str, p: int, count: int) -> Iterator[BenchmarkRow]:
+    setting = _setting(p)
+    conversation = build(method, weights="none").rounds(setting)
+    first = next(conversation)
+    z = _rows(p, ROWS)
+    shape = Shape.of(first, None)
+    vector = shape.vector([first.answer([z.copy()])])
+    here = _Run(count, MaskedQuestion("q", shape.length, shape.ring))
+    made = {name: here.answer(name, vector) for name in here.names}
+    answers = {name: answer for name, (_, answer) in made.items()}
+    pooled = shape.pooled(total_of_round(made[here.names[0]][0], answers, here.roster, here.question)[0])
+    second = conversation.send(pooled)
+
+    def verify() -> None:
+        _is_signed.cache_clear()
+        total_of_round(made[here.names[0]][0], answers, here.roster, here.question)
+
+    def added() -> None:
+        total_of_round(made[here.names[0]][0], answers, here.roster, here.question)
+
+    def driven() -> None:
+        again = build(method, weights="none").rounds(setting)
+        next(again)
+        again.send(pooled)
+
+    sums = seconds(lambda: second.answer([z.copy()]))
+    own = seconds(added, 9) + seconds(driven, 9)
+    signatures = seconds(verify, 9) - seconds(added, 9)
+    what = f"{method}, p = {p}, {count} sites, N = {ROWS:,}"
+    yield BenchmarkRow(f"{what}: replay / sums of a round", f"{own / sums:.3f}", "<= 0.2")
+    yield BenchmarkRow(f"{what}: signatures of a round", f"{1000 * signatures:.1f} ms")
+    to_sites = sum(len(one.vector) for one in answers.values())
+    yield BenchmarkRow(f"{what}: bytes to a site, a round", f"{to_sites:,}")
