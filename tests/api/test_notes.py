@@ -107,3 +107,35 @@ def test_whether_sites_differ_is_judged_before_rows_are_lost_for_it():
     found = fedrcd.discover([rows[:500], 50 * rows[500:] + 1000], "fedrcd-s", within="auto", trim=20)
     assert "within='standardise'" in found.chosen
     assert found.rows == 1000
+
+
+def coded(simulated):
+    """A table with a binary and an ordinal column."""
+    _, X = simulated
+    Y = X.copy()
+    Y[:, 0] = X[:, 0] > np.median(X[:, 0])
+    Y[:, 3] = np.digitize(X[:, 3], np.quantile(X[:, 3], [0.3, 0.6, 0.9]))
+    return Y
+
+
+def test_variables_of_few_levels_are_noted_with_what_that_does_to_arrows(simulated):
+    Y = coded(simulated)
+    [note] = [note for note in fedrcd.discover([Y[:1500], Y[1500:]], "fedrcd-s").notes if "few levels" in note]
+    assert "'x1' (binary), 'x4' (4 levels)" in note
+    assert "exogenous" in note
+
+
+def test_a_column_of_few_levels_at_one_site_only_is_not(simulated):
+    _, X = simulated
+    rows = X.copy()
+    rows[:1500, 0] = X[:1500, 0] > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FedrcdWarning)
+        notes = fedrcd.discover([rows[:1500], rows[1500:]], "fedrcd-s").notes
+    assert not [note for note in notes if "few levels" in note]
+
+
+def test_the_note_on_few_levels_is_no_warning(simulated):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FedrcdWarning)
+        fedrcd.discover(coded(simulated), "fedrcd-s")

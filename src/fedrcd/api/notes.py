@@ -19,6 +19,7 @@ from fedrcd.errors import (
     ScaleWarning,
     SitesWarning,
 )
+from fedrcd.federation.site.cell_counts import few_levels
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.auto import one_round_choices, pairs_only, robust_choice, scale_free_default
 from fedrcd.methods.card import Card, Coverage
@@ -34,6 +35,9 @@ from fedrcd.statistics.units import Described, described, odd_ones, unlike
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
+
+FEW_LEVELS = 5
+"""Values up to which a variable is noted as one of few levels."""
 
 SCALE_DECIDES = 0.9
 """Agreement with a plain sort by variance from which scale is suspected of having decided the order."""
@@ -169,6 +173,30 @@ def _described(site: LocalSite, setting: Setting) -> Described:
     return Described(*spread)
 
 
+def of_few_levels(transport: InProcess) -> list[str]:
+    """Which variables take few values only, and what that does to arrows: the model has none such."""
+    sites: Any = transport.sites
+    levels: dict[str, set[float]] = {}
+    holders: dict[str, int] = {}
+    for site in sites:
+        for name in site.columns:
+            holders[name] = holders.get(name, 0) + 1
+        for name, values in few_levels(site.rows, FEW_LEVELS).items():
+            levels.setdefault(name, set()).update(values.tolist())
+            holders[name] -= 1
+    known = {name: len(values) for name, values in levels.items() if not holders[name] and len(values) <= FEW_LEVELS}
+    if not known:
+        return []
+    listed = ", ".join(
+        f"{name!r} ({'binary' if count == 2 else f'{count} levels'})" for name, count in sorted(known.items())
+    )
+    return [
+        f"few levels: {listed}. The model takes effects for linear and errors for continuous, so arrows into such a "
+        "variable are doubtful, and arrows out of it are often there only because it cannot look like an effect. What "
+        "nothing here can cause, such as sex or the arm of a trial, state as a root: Knowledge(exogenous=[...])"
+    ]
+
+
 def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     """Whether exact sums had to clip values."""
     if count is None or grid is None or not count.most:
@@ -176,9 +204,9 @@ def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
 
 
-def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float | None) -> list[FedrcdWarning]:
+def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float | None) -> list[FedrcdWarning | str]:
     """Notes on the rows of sites in this process; `blocks` are the tables as they came."""
-    notes: list[FedrcdWarning] = []
+    notes: list[FedrcdWarning | str] = []
     sites: Any = transport.sites
     for site, block in zip(sites, blocks, strict=True):
         rows = count_rows(block)
@@ -187,7 +215,7 @@ def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float
             lost = rows - complete
             notes.append(CoverageWarning(f"{lost} of {rows} rows of {site.name} lack values and were left out"))
         notes += outliers(site, transport, complete, trim)
-    return [*notes, *sites_alike(transport)]
+    return [*notes, *sites_alike(transport), *of_few_levels(transport)]
 
 
 def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[Table]) -> None:
