@@ -21,7 +21,7 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 RUN = {"python", "sh"}
-SHOWN = {"text", "toml", "json", "yaml"}
+SHOWN = {"sql", "text", "toml", "json", "yaml"}
 """Kinds of blocks that nobody could run."""
 
 

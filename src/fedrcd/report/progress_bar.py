@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any, Protocol
 
+from fedrcd.data.passes import Reading, listening
+
 SECONDS = 2.0
 REPEAT = 10.0
 
@@ -70,8 +72,13 @@ class ProgressBar:
 def progress_bar(text: str, after: float = SECONDS) -> Iterator[ProgressBar]:
     """Show `text` while the block runs, if it runs for more than `after` seconds."""
     sign = ProgressBar(text, after)
+
+    def reading(one: Reading) -> None:
+        sign.say(one.words, one.rows / one.expected if one.expected else None)
+
     try:
-        yield sign
+        with listening(reading):
+            yield sign
     finally:
         sign.stop()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fedrcd.data.names import check_names
+from fedrcd.data.passes import Meter
 from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk
 from fedrcd.data.sources.source import Source
 from fedrcd.errors import DataError
@@ -90,16 +91,17 @@ class ArrowRows:
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, a batch at a time."""
-        known, rows = self.known, 0
+        known = self.known
+        meter = Meter(self.source, known.done + 1, self.count)
         if known.stamp is None:
             known.stamp = self.place.stamp()
         self._require_unchanged()
         for chunk in self._read():
-            rows += len(chunk.values)
+            meter.add(len(chunk.values))
             yield chunk
         if known.rows is None:
-            known.rows = rows
-        self._require_unchanged(rows)
+            known.rows = meter.rows
+        self._require_unchanged(meter.rows)
         known.done += 1
 
     def _require_unchanged(self, rows: int | None = None) -> None:

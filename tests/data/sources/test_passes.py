@@ -1,0 +1,49 @@
+"""Whoever waits is told which pass is under way, how fast it is and how long it will take."""
+
+import io
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedrcd.data import passes
+from fedrcd.data.passes import Reading, listening
+from fedrcd.data.sources import held
+from fedrcd.data.sources.opening import rows_of
+from fedrcd.report.progress_bar import progress_bar
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(passes, "INTERVAL", 0.0)
+    monkeypatch.setattr(held, "HELD", 0)
+    pd.DataFrame(np.random.default_rng(0).normal(size=(40_000, 3)), columns=list("abc")).to_parquet(
+        tmp_path / "r.parquet"
+    )
+    return rows_of(tmp_path / "r.parquet", "rows")
+
+
+def test_every_pass_is_counted(rows):
+    heard = []
+    with listening(heard.append):
+        for _ in range(3):
+            sum(1 for _ in rows.chunks())
+    assert [one.number for one in heard if one.rows == 40_000] == [1, 2, 3]
+    assert {one.expected for one in heard} == {40_000}
+    sum(1 for _ in rows.chunks())
+    assert len([one for one in heard if one.number == 4]) == 0  # nobody listens any more
+
+
+def test_speed_and_rest_are_told():
+    assert Reading("rows", 2, 500, 2000, 0.5).words == "rows, pass 2: 500 rows, 1,000 a second, 2 s left"
+    assert Reading("rows", 2, 500, None, 0.5).words == "rows, pass 2: 500 rows, 1,000 a second"
+
+
+def test_the_progress_line_says_it(rows, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", shown := io.StringIO())
+    with progress_bar("reading tables") as bar:
+        sum(1 for _ in rows.chunks())
+        bar._show()
+    assert re.search(r"r\.parquet, pass 1: 40,000 rows, [\d,]+ a second", shown.getvalue())
