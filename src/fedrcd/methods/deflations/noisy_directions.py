@@ -96,9 +96,10 @@ _EXACT: Grid = ARITHMETIC["exact"]  # type: ignore[assignment]
 def noise_sd(p: int, degree: int, losses: Losses) -> float:
     """Standard deviation of the noise on a degree of the full tensor of directions of length 1, of all sites together.
 
-    As the sites share it; where each adds all of it there is more, and what follows from here is too sure of itself.
+    Sites that add parts of it are taken to add up to all of it, and a part above 1 to be that of all of them.
     """
-    return sensitivity(p, degree, SPHERE) * SPHERE.step**degree / losses.by_degree[degree]
+    size = sensitivity(p, degree, SPHERE) * SPHERE.step**degree / losses.by_degree[degree]
+    return size * math.sqrt(max(1.0, losses.part))
 
 
 def _away_from_singular(sums: PairSums, losses: Losses) -> PairSums:
