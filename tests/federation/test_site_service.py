@@ -1,6 +1,7 @@
 """A site: answers like the reference, under its rules, and lets nothing else out."""
 
 import json
+import re
 import sqlite3
 from dataclasses import replace
 
@@ -214,6 +215,22 @@ def test_an_answer_waits_for_a_person(disk):
     assert service.reply(request(disk)).refusal is None
     assert outcomes(service) == ["answered"]
     assert service.reply(request(disk, question=question(disk, 3))).refusal is Refusal.WAITING  # another question
+
+
+@pytest.mark.parametrize("away", [0.0, 3.0])
+def test_the_person_sees_how_far_the_moments_of_a_question_are_from_the_own(disk, away):
+    """What attack 1 and an honest question differ in: without it both are shown in the same words."""
+    frame = disk.federation.declared_frame()
+    rows = frame.express(disk.in_process().sites[0].rows.values)
+    mean, cov = rows.mean(axis=0), np.cov(rows.T, bias=True)
+    mean[2] += away * rows[:, 2].std()
+    asked = ResidualQuestion(disk.federation.variables, frame, Basis(Gaussian(mean, cov), (0, 1, 2, 3, 4)))
+    service = disk.service("hospital-a", approve=True)
+    assert service.reply(request(disk, question=asked)).refusal is Refusal.WAITING
+    [pending] = held(service)
+    away_in_words = re.search(r"means up to (\S+) standard deviations", pending.detail)[1]
+    assert float(away_in_words) == pytest.approx(away, abs=0.01)
+    assert "variances up to 1 times" in pending.detail
 
 
 def test_a_person_can_refuse(disk):

@@ -329,6 +329,8 @@ def approve(
     for one in waiting:
         print(f"{one.digest[:SHORT]}  {one.time}  run {one.run} round {one.round}: {one.question}")
         print(f"{'':{SHORT}}  {one.numbers:,} numbers, {one.numbers_per_row:.2f} per row")
+        if one.detail:
+            print(f"{'':{SHORT}}  {one.detail}")
     if not waiting:
         print("no answer is waiting")
 

@@ -30,6 +30,7 @@ from fedrcd.errors import DataError, FileError, StatisticError
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import SUMS
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.chosen_moments import beside_own
 from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
 from fedrcd.federation.site.editions.choosing import EditionChoice, EditionChooser, Inquiry
 from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
@@ -326,7 +327,9 @@ class Door:
         answer = digest_of(sums)
         check_budget(context, sums.entries, answer)
         masked = occasion.masked or None
-        return sums, self._entry(question, occasion, ANSWERED, masked=masked, **_kept(context, sums, answer))
+        detail = beside_own(context) if self.approve else ""
+        kept = _kept(context, sums, answer)
+        return sums, self._entry(question, occasion, ANSWERED, masked=masked, detail=detail, **kept)
 
     def _write(
         self,
@@ -386,6 +389,7 @@ class Door:
                     numbers=numbers,
                     numbers_per_row=numbers / max(rows, 1),
                     version=version,
+                    detail="; ".join(entry.detail for entry in entries if entry.detail),
                 )
             )
         raise Refused(Refusal.WAITING)

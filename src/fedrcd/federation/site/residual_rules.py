@@ -72,7 +72,7 @@ def moments_like_own(context: RuleContext) -> None:
     One site that colludes can set pooled moments; far from the rows' own they isolate the farthest of them.
     """
     question: Any = context.question
-    mean, cov = _moments(context)
+    mean, cov = moments_here(context)
     own_mean = question.residuals @ mean - question.offset
     own_cov = question.residuals @ cov @ question.residuals.T
     left, right = question.pairs.T
@@ -173,10 +173,10 @@ def _rank(own: Matrix) -> int:
 
 def _covariance(context: RuleContext) -> Matrix:
     """The covariance of the rows here in the frame of the question."""
-    return _moments(context)[1]
+    return moments_here(context)[1]
 
 
-def _moments(context: RuleContext) -> tuple[Vector, Matrix]:
+def moments_here(context: RuleContext) -> tuple[Vector, Matrix]:
     """Mean and covariance of the rows here in the frame of the question, chunk by chunk."""
     chosen = [context.columns.index(name) for name in context.variables]
     frame, p = context.question.frame, len(chosen)

@@ -77,6 +77,8 @@ class Pending:
     numbers_per_row: float
     version: str = ""
     """Of the rows that it would be about."""
+    detail: str = ""
+    """How far the moments that came with it are from those of the rows."""
     decision: str = ""
     """Empty, "approved" or "refused"."""
 
