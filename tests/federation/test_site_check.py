@@ -7,11 +7,12 @@ import pytest
 
 from fedrcd.data.federation import VariableFrame
 from fedrcd.data.read import write_table
+from fedrcd.data.sources.address import source_at
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.check import check_site
+from fedrcd.federation.site.check import check_site, tell_columns
 from fedrcd.federation.site.preview import preview
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC
@@ -223,3 +224,20 @@ def test_where_no_frame_is_declared_everything_needs_trust(tmp_path):
     disk = horizontal(tmp_path, framed=False)
     assert "declares no frame" in previewed(disk, "fedrcd-s", trust_coordinator=False).releases[0].refusal
     assert previewed(disk, "fedrcd-s").releases[0].refusal == ""
+
+
+def test_columns_are_told_before_anything_else_and_no_value_is(disk):
+    def change(rows):
+        rows[::50, 1] = np.nan
+        rows[:, 2] = np.where(rows[:, 2] > 0, 123456.5, -123456.5)
+
+    rewrite(disk, change)
+    told = [one.text for one in tell_columns(source_at(disk.data(A)), disk.federation, disk.federation.site(A))]
+    first, second, third = disk.federation.variables[:3]
+    rows = len(disk.in_process_rows(A))
+    gaps = -(-rows // 50)
+    assert told[0].endswith(f"{rows:,} rows, without identifiers")
+    assert f"column {first!r}: double, units, {rows:,} values, more than 10 levels" in told
+    assert f"column {second!r}: double, units, {rows - gaps:,} values, more than 10 levels, {gaps} missing" in told
+    assert f"column {third!r}: double, units, {rows:,} values, 2 levels" in told
+    assert "123456" not in " ".join(told)

@@ -212,11 +212,16 @@ def check(
     """Compare this site's table with the federation file and the rules of disclosure; nothing is connected."""
     from dataclasses import asdict
 
-    from fedrcd.federation.site.check import check_site
+    from fedrcd.data.federation import read_federation
+    from fedrcd.data.sources.address import source_at
+    from fedrcd.federation.site.check import check_site, tell_columns
 
     settings = site_settings(name, federation, data, state, query=query, trim=trim)
-    with progress_bar("checking the table"), opened_site(settings) as (door, tables):
-        remarks = check_site(door, tables)
+    described = read_federation(federation)
+    with progress_bar("checking the table"):
+        remarks = list(tell_columns(source_at(settings.data, query), described, described.site(name)))
+        with opened_site(settings) as (door, tables):
+            remarks += check_site(door, tables)
     if json:
         print(json_form.dumps([asdict(remark) for remark in remarks], indent=1))
     else:

@@ -57,7 +57,7 @@ def read_site(
 
 def site_tables(place: Source, federation: Federation, site: SiteEntry) -> list[Table]:
     """As `read_site`, of a source."""
-    rows = _site_rows(place, federation, site)
+    rows = site_rows(place, federation, site)
     tables = []
     for label in site.blocks:
         own = rows.with_label(label) if rows.label_column else rows
@@ -74,7 +74,7 @@ def site_tables(place: Source, federation: Federation, site: SiteEntry) -> list[
     return tables
 
 
-def _site_rows(place: Source, federation: Federation, site: SiteEntry) -> ArrowRows:
+def site_rows(place: Source, federation: Federation, site: SiteEntry) -> ArrowRows:
     """The declared columns of a site's rows, with what identifies and labels them."""
     names = place.schema().names
     _require_declared(names, federation, site, place.name)

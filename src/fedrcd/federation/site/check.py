@@ -8,8 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from fedrcd.data.federation import Federation
+from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.site_file import site_rows
+from fedrcd.data.sources.source import Source
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.roll_call import MISMATCHES
@@ -61,6 +63,22 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
         remarks += _on_units(block, federation)
         remarks += _on_gross_errors(block)
     return [*remarks, *_on_editions(door, tables, history)]
+
+
+def tell_columns(place: Source, federation: Federation, entry: SiteEntry) -> Iterator[Remark]:
+    """What the declared columns hold: types, units, counts, gaps, levels, and no value; takes two passes."""
+    kinds, rows = place.schema(), site_rows(place, federation, entry)
+    count, missing, few = 0, np.zeros(len(rows.columns), dtype=np.int64), few_levels(rows, SOME_LEVELS)
+    for values, *_ in rows.chunks():
+        count += len(values)
+        missing += np.isnan(values).sum(axis=0)
+    yield Remark("fine", f"{place.name}: {count:,} rows, {'with' if rows.identified else 'without'} identifiers")
+    for name, gaps in zip(rows.columns, missing.tolist(), strict=True):
+        unit = federation.frame[name].unit if name in federation.frame else ""
+        levels = few.get(name)
+        known = f"{int((~np.isnan(levels)).sum())} levels" if levels is not None else f"more than {SOME_LEVELS} levels"
+        what = ", ".join(filter(None, (str(kinds.field(name).type), unit, f"{count - gaps:,} values", known)))
+        yield Remark("fine", f"column {name!r}: {what}" + (f", {gaps:,} missing" if gaps else ""))
 
 
 def _on_declared_rows(table: Table, federation: Federation) -> Iterator[Remark]:
