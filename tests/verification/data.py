@@ -29,11 +29,16 @@ def random_data(seed: int, k: int) -> Data:
     return Data(model, model.sample(n, rng), f"data set {k} ({noise}, p = {p}, n = {n})", rng)
 
 
-def difference(data: Data, ours: Estimate, theirs: list[int]) -> str:
-    """Where two orders part, and by what margin we decided there."""
+def parting(ours: Estimate, theirs: list[int]) -> tuple[int, float]:
+    """At which step two orders part, and by what margin we decided there."""
     step = next(k for k, (i, j) in enumerate(zip(ours.order, theirs, strict=True)) if i != j)
+    return step, ours.steps[step].margin if step < len(ours.steps) else 0.0
+
+
+def difference(data: Data, ours: Estimate, theirs: list[int]) -> str:
+    """Where two orders part, in words."""
+    step, margin = parting(ours, theirs)
     names = default_names(len(theirs))
-    margin = ours.steps[step].margin if step < len(ours.steps) else 0.0
     kind = "a tie" if margin == 0 else f"margin {margin:.1e}"
     return f"{data.label}, step {step + 1}: {names[ours.order[step]]} instead of {names[theirs[step]]}, {kind}"
 
