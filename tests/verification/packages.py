@@ -19,7 +19,6 @@ from tests.strategies import estimate
 from tests.verification.claims import Claim, claims, counted
 from tests.verification.data import difference, parting, random_data, told
 
-
 TIED = 1e-9
 """Margin below which rounding to a grid may decide otherwise."""
 
