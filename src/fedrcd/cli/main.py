@@ -25,6 +25,7 @@ from fedrcd.cli.example import example
 from fedrcd.cli.frame import frame
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
+from fedrcd.cli.privacy import app as privacy
 from fedrcd.cli.simulate import simulate
 from fedrcd.errors import FedrcdError
 
@@ -58,6 +59,7 @@ for command in (
     app.command()(command)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
+app.add_typer(privacy, name="privacy")
 for group in (site_budget.app, coordinator, keys):
     app.add_typer(group)
 
