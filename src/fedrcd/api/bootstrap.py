@@ -18,6 +18,7 @@ from fedrcd.api.progress import Progress, reporters, require_callable
 from fedrcd.api.tables import Prepared, is_transport, prepare
 from fedrcd.confidence.replicates import BootstrapPlan, Resampled, one_round, row_replicates
 from fedrcd.errors import ConfigError
+from fedrcd.methods.past import given_past, now
 from fedrcd.methods.settings import AUTO, BOOTSTRAP, Settings, with_settings
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.in_process import in_process
@@ -117,17 +118,17 @@ def bootstrap_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         raise ConfigError("the run made no replicates")
     found = discovery_of(finding, background, warn=warn and warn + 1)
     known, resampled = finding.settings.knowledge, finding.resampled
-    names, replicates = found.names, resampled.replicates
+    names, replicates, past = found.names, resampled.replicates, finding.past
     without = {
         site: other if isinstance(other, str) else (tuple(names[i] for i in other[0]), other[1])
         for site, other in resampled.without.items()
     }
     return Bootstrap(
         discovery=found,
-        orders=replicates.orders,
-        adjacency_matrices_=replicates.B,
-        covariance=resampled.estimate.marginals.cov,
-        covariances=replicates.cov,
+        orders=replicates.orders[replicates.orders < len(names)].reshape(-1, len(names)),
+        adjacency_matrices_=now(replicates.B, past),
+        covariance=given_past(resampled.estimate.marginals.cov, past),
+        covariances=given_past(replicates.cov, past),
         failed=replicates.failed,
         constraints=known.constraints(names) if known else None,
         units=resampled.units,

@@ -159,6 +159,10 @@ class Bootstrap:
     def select(self, threshold: float = 0.5) -> Discovery:
         """The discovery with the edges along its order that at least this share of replicates has, fitted again."""
         require_threshold(threshold)
+        if self.discovery.lagged:
+            raise ConfigError(
+                "edges of rows that go back in time are not selected by bootstrap yet; take weights='bic'"
+            )
         probable = self.get_probabilities() >= threshold
         order = np.array([self.names.index(name) for name in self.discovery.order])
         constraints = self.constraints or Constraints.none(len(order))

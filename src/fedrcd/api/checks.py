@@ -19,6 +19,7 @@ from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run as drive
+from fedrcd.protocol.transport import Transport
 from fedrcd.runs.finding import Checked, Finding
 from fedrcd.runs.replay import Remembering
 from fedrcd.typing import IntVector
@@ -137,9 +138,16 @@ def check(
         if isinstance(method, Discovery):
             return _check_given(tables, method, settings, level, report.of_traffic)
         prepared = prepare(tables, Settings.of(method, **settings), progress=report.of_traffic)
-        require_no_checks(prepared.transport)
+        require_checkable(prepared.transport)
         found = prepared.run.find(check=True)
     return checks_of(found, prepared.background(), level, warn=2)
+
+
+def require_checkable(transport: Transport) -> None:
+    """Raise where checks are not offered: under masks, and for rows that go back in time."""
+    require_no_checks(transport)
+    if transport.setting.past:
+        raise ConfigError("checks of rows that go back in time are not offered yet: rows of a series are no sample")
 
 
 def checks_of(finding: Finding, background: Background, level: float = 0.05, *, warn: int = 0) -> Checks:
@@ -166,7 +174,7 @@ def _check_given(
     if made.weights == BY_BOOTSTRAP:
         made = by_bootstrap(made)[1]
     run = prepare(tables, Settings.of(**{**made.arguments(), **given}), progress=progress).run
-    require_no_checks(run.transport)
+    require_checkable(run.transport)
     heard, order = Remembering(run.transport), _places(found)
     _, marginals = drive(ask_pairs(run.setting, 2, "plug-in", complete=True), heard)
     before = replace(heard.traffic)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from fedrcd.api.notes import (
 )
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
+from fedrcd.methods.past import at_present, by_lag, now
 from fedrcd.methods.registry import card_of
 from fedrcd.methods.settings import DELTA, EPSILON
 from fedrcd.runs.finding import Finding
@@ -62,10 +63,10 @@ class Background:
 
 def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | str]:
     """All that a user should know before trusting a finding."""
-    card, estimate = card_of(finding.method), finding.estimate
+    card, estimate = card_of(finding.method), at_present(finding.estimate, finding.past)
     return [
         *background.first,
-        *identifiability(estimate, card),
+        *(() if finding.past else identifiability(estimate, card)),  # with a past, rows are sums of much noise
         *scale(estimate, card),
         *standardised_by_sites(card, unscaled=background.unscaled),
         *repaired(estimate),
@@ -80,14 +81,18 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
 
     Notes are issued as warnings too if `warn` is above 0: so many calls above this one is the user's.
     """
-    card, estimate, names = card_of(finding.method), finding.estimate, finding.variables
+    card, whole, past = card_of(finding.method), finding.estimate, finding.past
+    estimate = at_present(whole, past)
+    names = finding.variables[: len(estimate.order)]
     notes = notes_on(finding, background)
     for note in notes if warn else ():
         if isinstance(note, FedrcdWarning):
             warnings.warn(note, stacklevel=warn + 1)
     standardised = estimate.order if card.scale_free else finding.standardised
+    if standardised is not None:
+        standardised = standardised[standardised < len(names)]
     has_errors = estimate.marginals.even and not background.filled
-    errors = effect_errors(estimate.marginals.cov, estimate.marginals.worth, estimate.B != 0) if has_errors else None
+    errors = effect_errors(whole.marginals.cov, whole.marginals.worth, whole.B != 0) if has_errors else None
     checked = finding.checked
     return Discovery(
         names=names,
@@ -106,11 +111,16 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         notes=tuple(map(str, (*finding.warnings, *notes))),
         variances=tuple(np.diagonal(estimate.marginals.cov).tolist()),
         standardised_order=() if standardised is None else tuple(names[i] for i in standardised),
-        holdings=tuple(background.holdings),
+        holdings=tuple(
+            replace(one, columns=tuple(name for name in one.columns if name in names)) for one in background.holdings
+        )
+        if past
+        else tuple(background.holdings),
+        lagged=dict(by_lag(whole.B, past)),
         versions=software_versions(),
-        confidence=finding.resampled.replicates.edge_shares() if finding.resampled else None,
-        errors=errors.direct if errors else None,
-        total_errors=errors.total if errors else None,
+        confidence=now(finding.resampled.replicates.edge_shares(), past) if finding.resampled else None,
+        errors=now(errors.direct, past) if errors else None,
+        total_errors=now(errors.total, past) if errors else None,
         state_id=background.state_id,
         settings=finding.settings.recorded(),
         epsilon=finding.options.get(EPSILON),

@@ -32,12 +32,10 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence
 
     Tables without labels must have the same columns; each is a site with rows of its own.
     """
-    several = list(tables) if isinstance(tables, Sequence) and not isinstance(tables, str | bytes) else [tables]
-    if not several:
-        raise ConfigError("no tables were given; give one table per site")
-    labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
+    labelled_tables = as_list(tables)
+    several = [table for table, _ in labelled_tables]
     settings: dict[str, Any] = {"gaps": True, "codes": missing_codes, "drop": drop}
-    opened = [open_tables(table, label, **settings) for table, label in zip(several, labels, strict=True)]
+    opened = [open_tables(table, label, **settings) for table, label in labelled_tables]
     labelled = [isinstance(table, Table) and bool(table.site) for table in several]
     if all(labelled):
         return [table for group in opened for table in group]
@@ -50,6 +48,15 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence
             raise ConfigError(f"{next(path for path in paths if paths.count(path) > 1)} is given twice")
         plain = [replace(table, source=path or table.source) for table, path in zip(plain, paths, strict=True)]
     return [replace(table, site=table.source, block=table.source) for table in align_tables(plain)]
+
+
+def as_list(tables: Any) -> list[tuple[Any, str]]:
+    """One table or several, each with what messages call it."""
+    several = list(tables) if isinstance(tables, Sequence) and not isinstance(tables, str | bytes) else [tables]
+    if not several:
+        raise ConfigError("no tables were given; give one table per site")
+    labels = [f"table {k}" for k in range(1, len(several) + 1)] if len(several) > 1 else ["the table"]
+    return list(zip(several, labels, strict=True))
 
 
 def as_frame(given: Any, names: Sequence[str]) -> Frame | None:

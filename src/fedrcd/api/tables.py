@@ -13,20 +13,24 @@ from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
 from fedrcd.api.notes import far_apart, notes_on_sites, require_coverage, require_together
+from fedrcd.api.over_time import tables_with_past
 from fedrcd.api.progress import Progress
+from fedrcd.data.past import SeriesReport, past_names
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose
 from fedrcd.methods.card import Card
+from fedrcd.methods.past import choose_lags
 from fedrcd.methods.registry import card_of, find
-from fedrcd.methods.settings import OF_TABLES, Settings, with_settings
+from fedrcd.methods.settings import MOST_LAGS, OF_TABLES, Settings, with_settings
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol import in_process as embedding
-from fedrcd.protocol.transport import InProcess, Transport
+from fedrcd.protocol.transport import InProcess, Traffic, Transport
 from fedrcd.runs.run import Run
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.statistics.pair_cumulants import pair_cumulants
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Prepared:
 
     run: Run
     blocks: Sequence[Table] = field(default=(), repr=False)
+    series: Sequence[SeriesReport] = ()
+    """What became of the rows of every table, where they go back in time."""
 
     @property
     def transport(self) -> Transport:
@@ -48,6 +54,7 @@ class Prepared:
             return Background(grid=setting.grid)  # whatever else is known of the rows was not meant to be told
         holdings: Sequence[Holding] = setting.layout.holdings if setting.layout else ()
         common: dict[str, Any] = {"layout": setting.layout, "grid": setting.grid, "fills_gaps": setting.fills_gaps}
+        common["first"] = [str(report) for report in self.series]
         if not self.blocks or not isinstance(transport, InProcess):
             return Background(**common, holdings=holdings, filled=setting.fills_gaps)
         sites: Any = transport.sites
@@ -82,13 +89,15 @@ def prepare(
         _require_no_noise(settings)
     if is_transport(source):
         return Prepared(_over(source, settings, one_round=one_round))
-    blocks, names = _read(source, settings)
+    settings, lags_chosen, asked_before = _with_lags(source, settings, progress)
+    blocks, names, series = _read(source, settings)
     if settings.knowledge is not None:
-        settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
+        settings = replace(settings, knowledge=as_knowledge(settings.knowledge, _present(names, settings)))
     choice = Choice(settings.method, "")
     if settings.method != AUTO and card_of(settings.method).one_table:
         blocks = _stacked(card_of(settings.method), blocks, stack=settings.stack)
     transport, reason = _embed(blocks, names, settings, progress)
+    transport.traffic.add(asked_before)
     if settings.method == AUTO:
         choice = choose(_circumstances(blocks, transport, settings, one_round=one_round or settings.masked))
     card = card_of(choice.method)
@@ -99,13 +108,12 @@ def prepare(
     else:
         require_coverage(card, transport, missing=settings.missing, before=blocks)
     transport.traffic.expected = card.rounds(len(names)) * len(transport.sites)
-    if settings.knowledge is not None:
-        settings.knowledge.constraints(names)  # what clashes is found before anything is asked
+    transport.setting.knowing(settings.knowledge)  # what clashes is found before anything is asked
     sites = tuple(site.name for site in transport.sites)
-    run = Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason))))
+    run = Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason, lags_chosen))))
     if settings.masked:
         require_maskable(run)
-    return Prepared(run, blocks)
+    return Prepared(run, blocks, series)
 
 
 def _require_no_noise(settings: Settings) -> None:
@@ -143,13 +151,13 @@ def in_process(
     given = Settings.of(**settings)
     given.check()
     _require_no_noise(given)
-    blocks, names = _read(tables, given)
+    given, *_ = _with_lags(tables, given, progress)
+    blocks, names, _ = _read(tables, given)
     if given.stack and len(blocks) > 1:
         blocks = _one_block(blocks, "in_process")
     transport, _ = _embed(blocks, names, given, progress)
-    if given.knowledge is not None:
-        constraints = as_knowledge(given.knowledge, names).constraints(names)
-        transport = replace(transport, setting=replace(transport.setting, constraints=constraints))
+    known = None if given.knowledge is None else as_knowledge(given.knowledge, transport.setting.present)
+    transport = replace(transport, setting=transport.setting.knowing(known))
     return with_secrets(transport, require_seed(random_state))
 
 
@@ -160,8 +168,8 @@ def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
     setting = transport.setting
     names, layout = setting.variables, setting.layout
     if settings.knowledge is not None:
-        settings = replace(settings, knowledge=as_knowledge(settings.knowledge, names))
-        settings.knowledge.constraints(names)
+        settings = replace(settings, knowledge=as_knowledge(settings.knowledge, setting.present))
+        setting.knowing(settings.knowledge)
     choice = Choice(settings.method, "")
     if settings.method == AUTO:
         known = Circumstances(
@@ -185,11 +193,33 @@ def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
     return run
 
 
-def _read(tables: Any, settings: Settings) -> tuple[list[Table], tuple[str, ...]]:
-    """The blocks of rows in tables, and all variables."""
-    checked = read_tables(tables, settings.missing_codes, settings.drop)
-    names = _all_variables(checked, settings.variables)
-    return checked, names
+def _with_lags(source: Any, settings: Settings, progress: Progress | None) -> tuple[Settings, str, Traffic]:
+    """Settings that say how many steps back rows go; if that was left open, why so many, and what it cost to ask."""
+    if settings.lags != AUTO:
+        return settings, "", Traffic()
+    blocks, names, _ = _read(source, settings)
+    transport, _ = _embed(blocks, names, replace(settings, lags=MOST_LAGS), progress)
+    setting = transport.setting
+    sums = transport.pool(setting.pairs(2))
+    lags = choose_lags(pair_cumulants(sums, setting.frame).cov, sums.most_rows, MOST_LAGS)
+    return replace(settings, lags=lags), f"lags={lags} because its BIC is least of 1 to {MOST_LAGS}", transport.traffic
+
+
+def _present(names: Sequence[str], settings: Settings) -> Sequence[str]:
+    """The variables of now."""
+    return names[: len(names) // (int(settings.lags) + 1)]
+
+
+def _read(tables: Any, settings: Settings) -> tuple[list[Table], tuple[str, ...], Sequence[SeriesReport]]:
+    """The blocks of rows in tables, all variables, and what became of rows that go back in time."""
+    if not settings.lags:
+        checked = read_tables(tables, settings.missing_codes, settings.drop)
+        return checked, _all_variables(checked, settings.variables), ()
+    formed, reports = tables_with_past(tables, settings)
+    lags = MOST_LAGS if settings.lags == AUTO else int(settings.lags)
+    given = None if settings.variables is None else past_names(settings.variables, lags)
+    checked = read_tables(formed, settings.missing_codes)
+    return checked, _all_variables(checked, given), reports
 
 
 def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tuple[str, ...]:
@@ -216,14 +246,20 @@ def _embed(
         "frame": as_frame(settings.frame, names),
         "progress": progress,
     }
+    past = int(settings.lags)
     if settings.within != "auto":
-        transport = embedding.in_process(blocks, names, within=settings.within, **how)
+        transport = _going_back(embedding.in_process(blocks, names, within=settings.within, **how), past)
         return masked_over(transport) if settings.masked else transport, ""
     # Sites that differ must not lose their rows for it before anybody has looked.
     first = embedding.in_process(blocks, names, trim_within="standardise", **how)
     choice = choose_within(first)
-    transport = embedding.in_process(blocks, names, within=choice.within, **how)
+    transport = _going_back(embedding.in_process(blocks, names, within=choice.within, **how), past)
     return replace(transport, traffic=first.traffic), f"within={choice.within!r} because {choice.reason}"
+
+
+def _going_back(transport: InProcess, past: int) -> InProcess:
+    """The transport, about rows that go back so many steps of time."""
+    return replace(transport, setting=replace(transport.setting, past=past)) if past else transport
 
 
 def _circumstances(

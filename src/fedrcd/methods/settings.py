@@ -27,6 +27,9 @@ BOOTSTRAP = "bootstrap"
 EPSILON, DELTA = "epsilon", "delta"
 """Options of a discovery under noise."""
 
+MOST_LAGS = 5
+"""Steps of time that rows go back at most where the number is chosen."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -75,6 +78,9 @@ class Settings:
     arithmetic: Arithmetic = _setting("float", str, "How sums are computed: float, exact or compact.")
     frame: Any = _setting(None)
     masked: bool = _setting(False, bool, "Add sums under masks, so that nothing but their total is seen.")
+    lags: int | Literal["auto"] = _setting(0, str, "Steps of time that every row goes back, or auto.")
+    time: str = _setting("", str, "Column of times: numbers, dates or ISO 8601.")
+    subject: str = _setting("", str, "Column of subjects, each with a series of its own.")
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
     knowledge: Any = _setting(None, "path", "TOML file of prior knowledge about the graph, which is enforced.")
 
@@ -145,6 +151,7 @@ class Settings:
         trim = self.trim
         if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
             raise ConfigError(f"trim must be a number above 0, got {trim!r}")
+        self._check_lags()
         for name in ("stack", "masked"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -181,10 +188,27 @@ class Settings:
                 "epsilon needs a declared frame, frame={name: (centre, scale)}, of what is known without these rows: "
                 "one that is made from them tells of them"
             )
-        off = ("within", "missing", "trim", "masked")
+        off = ("within", "missing", "trim", "masked", "lags")
         for name in self.changed(off):
             raise ConfigError(f"epsilon does not go with {name}: noise is calibrated for rows as they are, added once")
         build(next(iter(PRIVATE)), **self.method_options)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.lags, str) and self.lags.isdigit():  # as the command line gives it
+            object.__setattr__(self, "lags", int(self.lags))
+
+    def _check_lags(self) -> None:
+        """Raise for a past that cannot be had."""
+        lags = self.lags
+        if lags != AUTO and not (isinstance(lags, int) and not isinstance(lags, bool) and lags >= 0):
+            raise ConfigError(f"lags must be a whole number of steps of time, or auto, got {lags!r}")
+        for name in ("time", "subject"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"{name} must be the name of a column, got {getattr(self, name)!r}")
+            if getattr(self, name) and not lags:
+                raise ConfigError(f"{name}={getattr(self, name)!r} needs lags: how many steps of time a row goes back")
+        if lags == AUTO and self.masked:
+            raise ConfigError("lags='auto' asks twice, and masked runs ask once; say how many steps back rows go")
 
     def _check_masked(self) -> None:
         """Raise for what masks hide, or cannot hide."""
@@ -241,7 +265,10 @@ class Settings:
 NAMES = tuple(one.name for one in fields(Settings))
 ARGUMENTS = tuple(name for name in NAMES if name not in ("method", "options"))
 """Arguments of `discover` besides the method and the options of it."""
-OF_TABLES = ("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "frame", "masked", "stack")
+OF_TABLES = (
+    *("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "frame", "masked", "stack"),
+    *("lags", "time", "subject"),
+)
 """Settings that say how tables are read."""
 RECORDED = (*OF_TABLES, "knowledge")
 """Settings that a result records, beside its method and options."""

@@ -7,13 +7,13 @@ order. Parts talk to sites only by yielding questions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from fedrcd.errors import ProtocolError, StatisticError
+from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.em_moments import ask_moments
 from fedrcd.methods.weights import Weights
@@ -71,6 +71,9 @@ class Marginals:
 class Deflation(Protocol[T]):
     """Where the evidence of each step comes from."""
 
+    least_squares: ClassVar[bool]
+    """Whether what is left are residuals of least squares, whatever was taken out, and not only of a source."""
+
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[T], Marginals]]:
         """Evidence about all variables, before any source is taken out."""
         ...
@@ -78,7 +81,7 @@ class Deflation(Protocol[T]):
     def remove(
         self, setting: Setting, marginals: Marginals, evidence: Evidence[T], sources: tuple[int, ...]
     ) -> Rounds[Evidence[T]]:
-        """Evidence after the last of `sources` is taken out too; `evidence` is that of the step before."""
+        """Evidence after all of `sources` are taken out; `evidence` is that of the step before."""
         ...
 
 
@@ -123,8 +126,9 @@ class Parts(Generic[T]):
             setting = replace(setting, given=given)
         evidence, marginals = yield from self.deflation.start(setting)
         steps = yield from self._take_sources(setting, marginals, evidence)
-        last = set(range(len(setting.variables))) - {step.chosen for step in steps}
-        order = np.array([*(step.chosen for step in steps), *last], dtype=np.int64)
+        sources = [*setting.past_variables, *(step.chosen for step in steps)]
+        last = set(range(len(setting.variables))) - set(sources)
+        order = np.array([*sources, *last], dtype=np.int64)
         start = order
         if self.refine:
             order = self.refine(evidence.statistic, start, setting.constraints)
@@ -132,8 +136,12 @@ class Parts(Generic[T]):
         return Estimate(order, B, tuple(steps), marginals, start)
 
     def _take_sources(self, setting: Setting, marginals: Marginals, evidence: Evidence[T]) -> Rounds[list[Step]]:
-        """Take one source after the other until one variable is left."""
-        p = len(setting.variables)
+        """Take one source after the other until one variable is left; what lies in the past is taken out before."""
+        p, past = len(setting.present), setting.past_variables
+        if past:
+            if not self.deflation.least_squares:
+                raise ConfigError("its sums follow sources alone, and no past; take fedrcd-s, fedrcd-t or fed-direct")
+            evidence = yield from self.deflation.remove(setting, marginals, evidence, past)
         steps: list[Step] = []
         scores = self.score(evidence.statistic)
         beyond_doubt = DOUBT * float(np.median(scores)) if self.layers else np.inf
@@ -147,17 +155,21 @@ class Parts(Generic[T]):
             if len(steps) == p - 1:
                 return steps
             before = evidence
-            sources = tuple(step.chosen for step in steps)
-            evidence = yield from self.deflation.remove(setting, marginals, evidence, sources)
+            evidence = yield from self.deflation.remove(setting, marginals, evidence, _taken(setting, steps))
             if evidence is not before:
                 scores = self.score(evidence.statistic)
 
 
 def _next(setting: Setting, variables: tuple[int, ...], scores: Vector, steps: list[Step]) -> Step:
     """The step after those already made; where an order is followed, the one that this tells."""
-    taken = tuple(step.chosen for step in steps)
+    taken = _taken(setting, steps)
     step = choose(variables, scores, taken, setting.candidates(taken))
-    return following(step, setting.followed[len(taken)]) if len(taken) < len(setting.followed) else step
+    return following(step, setting.followed[len(steps)]) if len(steps) < len(setting.followed) else step
+
+
+def _taken(setting: Setting, steps: Sequence[Step]) -> tuple[int, ...]:
+    """What lies in the past, and the sources so far."""
+    return (*setting.past_variables, *(step.chosen for step in steps))
 
 
 def choose(

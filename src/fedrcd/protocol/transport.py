@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.protocol.accept import accept
 from fedrcd.protocol.combine import Pooling, in_the_clear
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
@@ -57,6 +58,12 @@ class Traffic:
         self.numbers += answer.entries
         self.answers += 1
 
+    def add(self, before: Traffic) -> None:
+        """Count what was asked in a conversation before this one."""
+        self.rounds += before.rounds
+        self.bytes_sent += before.bytes_sent
+        self.numbers += before.numbers
+
     def note_clipped(self, pooled: Sums) -> None:
         """Remember what the first exact sums clipped: later rounds are over the same rows."""
         if self.clipped is None:
@@ -81,6 +88,8 @@ class Setting:
     """What is known of the graph before the data are seen."""
     robust: Frame | None = None
     """Medians and robust scales of the rows, in the frame; None where the frame was declared, and is about that."""
+    past: int = 0
+    """Steps of time that every row goes back: all variables now come first, then all of one step before, and so on."""
     followed: tuple[int, ...] = ()
     """Sources that somebody else took, who has the same sums: taken here too if they are as good as the best."""
     noise_part: float = 1.0
@@ -106,6 +115,24 @@ class Setting:
     def direction_tensor(self, whitening: Whitening) -> DirectionTensorQuestion:
         """Asks for tensor sums of these directions."""
         return DirectionTensorQuestion(self.variables, self.frame, whitening, self.grid)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The variables that have an order to be found: all, but for those of steps before."""
+        return self.variables[: len(self.variables) // (self.past + 1)]
+
+    @property
+    def past_variables(self) -> tuple[int, ...]:
+        """Those of steps before, earliest first."""
+        p = len(self.present)
+        return tuple(lag * p + k for lag in range(self.past, 0, -1) for k in range(p))
+
+    def knowing(self, known: Knowledge | None) -> Setting:
+        """The same with what is known of the graph, and of time: nothing that is now affects what was before."""
+        constraints = known.constraints(self.present) if known else None
+        if self.past:
+            constraints = (constraints or Constraints.none(len(self.present))).with_past(self.past)
+        return self if constraints is None else replace(self, constraints=constraints)
 
     def candidates(self, placed: Sequence[int]) -> list[int] | None:
         """Variables that may follow those already placed; None if any may."""

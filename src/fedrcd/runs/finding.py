@@ -54,6 +54,8 @@ class Finding:
         Why this method, if the choice was left open.
     variables : tuple of str
         What the numbers of the estimate stand for.
+    past : int
+        Steps of time that every row goes back, as in `Setting`.
     estimate : Estimate
         Order and effects, on all rows.
     sites : tuple of str
@@ -78,6 +80,7 @@ class Finding:
     chosen: str
     variables: tuple[str, ...]
     estimate: Estimate
+    past: int = 0
     sites: tuple[str, ...] = ()
     rounds: int = 0
     bytes_sent: int = 0

@@ -62,8 +62,7 @@ class Run:
     @property
     def setting(self) -> Setting:
         """What the method knows before its first question."""
-        setting, known = self.transport.setting, self.settings.knowledge
-        return replace(setting, constraints=known.constraints(setting.variables)) if known else setting
+        return self.transport.setting.knowing(self.settings.knowledge)
 
     @property
     def parts(self) -> Parts[Any]:
@@ -170,6 +169,7 @@ class Run:
             options=self.card.resolve(self.settings.method_options),
             chosen=self.chosen,
             variables=self.transport.setting.variables,
+            past=self.transport.setting.past,
             estimate=estimate,
             sites=self.sites,
             rounds=rounds + (checked.rounds if checked else 0),

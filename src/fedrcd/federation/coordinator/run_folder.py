@@ -22,7 +22,10 @@ from fedrcd.runs.finding import Resampling
 HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "accept_differing", "by_key", "wait", "retry_policy"})
 """Parts of a plan that change nothing of what is asked."""
 
-AT_SITES = ("variables", "drop", "trim", "within", "missing", "missing_codes", "frame", "stack")
+AT_SITES = (
+    *("variables", "drop", "trim", "within", "missing", "missing_codes", "frame", "stack"),
+    *("lags", "time", "subject"),
+)
 """Settings that are the sites' own business where they are machines."""
 
 PLAN, STATUS = "run.json", "status.json"

@@ -52,6 +52,28 @@ class Constraints:
         """Nothing is known."""
         return cls(*(np.zeros((p, p), dtype=bool) for _ in range(5)))
 
+    def with_past(self, steps: int) -> Constraints:
+        """The same for rows that go back in time: (p,) variables now, then those of each step before.
+
+        Those of the past come first, in one order that nobody asks about, and have no edges among each other.
+        """
+        p = len(self.before)
+        size = p * (steps + 1)
+        earlier = np.arange(size) // p
+        place = np.where(earlier, (steps - earlier) * p + np.arange(size) % p, size)
+
+        def widened(known: BoolMatrix) -> BoolMatrix:
+            return np.pad(known, (0, size - p))
+
+        into_past = np.repeat(earlier[:, None] > 0, size, axis=1) & ~np.eye(size, dtype=bool)
+        return Constraints(
+            widened(self.required),
+            widened(self.forbidden) | into_past,
+            widened(self.required_paths),
+            widened(self.forbidden_paths) | into_past,
+            widened(self.before) | (place[:, None] > place[None, :]),
+        )
+
     @property
     def indirect(self) -> list[tuple[int, int]]:
         """Required paths (effect, cause) that may not be a single edge."""

@@ -14,7 +14,7 @@ needs most. They are updated here by the source condition, exact in population w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,6 +31,8 @@ MarginalUpdate = Literal["printed", "source-condition"]
 @dataclass(frozen=True, slots=True)
 class Algebraic:
     """One round; every later step is arithmetic on the pooled cumulants."""
+
+    least_squares: ClassVar[bool] = False
 
     marginals: MarginalUpdate = "printed"
     estimator: Estimator = "plug-in"

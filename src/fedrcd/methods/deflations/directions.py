@@ -9,6 +9,7 @@ do. From there on all is exact deflation of tensors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from fedrcd.typing import Matrix
 @dataclass(frozen=True, slots=True)
 class Directions:
     """Whiten so many times, then ask for tensors; further steps ask nothing."""
+
+    least_squares: ClassVar[bool] = True
 
     whitenings: int = 5
 
@@ -56,8 +59,8 @@ class Directions:
         evidence: Evidence[TensorEvidence],
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[TensorEvidence]]:
-        """Replace all remaining variables by their residuals given the source."""
-        return local(without(evidence, sources[-1]))
+        """Replace all remaining variables by their residuals given the sources."""
+        return local(without(evidence, sources))
 
 
 def _seen(whitening: Whitening, sums: PairSums, frame: Frame) -> Matrix:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from fedrcd.typing import IntMatrix, Matrix, Vector
 @dataclass(frozen=True, slots=True)
 class Entropies:
     """Evidence is the charge of each candidate, shape (number of candidates,)."""
+
+    least_squares: ClassVar[bool] = True
 
     lazily: bool = False
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,6 +51,8 @@ RIDGE = 0.25
 class NoisyDirections:
     """Whiten under noise, then ask for tensors under noise, all within an epsilon at a delta."""
 
+    least_squares: ClassVar[bool] = True
+
     epsilon: float
     delta: float
     random: RandomBytes = field(default=os.urandom, repr=False)
@@ -86,8 +89,8 @@ class NoisyDirections:
         evidence: Evidence[TensorEvidence],
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[TensorEvidence]]:
-        """Replace all remaining variables by their residuals given the source."""
-        return local(without(evidence, sources[-1]))
+        """Replace all remaining variables by their residuals given the sources."""
+        return local(without(evidence, sources))
 
 
 _EXACT: Grid = ARITHMETIC["exact"]  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals, local
@@ -14,6 +15,8 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 @dataclass(frozen=True, slots=True)
 class NoDeflation:
     """Evidence never changes, so taking sources one by one is sorting by the first scores."""
+
+    least_squares: ClassVar[bool] = False
 
     order: int
     estimator: Estimator = "plug-in"

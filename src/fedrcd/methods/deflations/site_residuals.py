@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.skeleton import Evidence, Marginals
@@ -16,6 +17,8 @@ from fedrcd.statistics.whole_maps import whole_residual_map
 @dataclass(frozen=True, slots=True)
 class SiteResiduals:
     """The question carries the residual map, so nothing accumulates at the sites and no error compounds."""
+
+    least_squares: ClassVar[bool] = True
 
     order: int
     estimator: Estimator = "plug-in"

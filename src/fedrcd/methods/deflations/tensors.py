@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Tensors:
     on units get the pairs back in units of the data.
     """
 
+    least_squares: ClassVar[bool] = True
+
     estimator: Estimator = "plug-in"
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
@@ -56,8 +59,8 @@ class Tensors:
         evidence: Evidence[TensorEvidence],
         sources: tuple[int, ...],
     ) -> Rounds[Evidence[TensorEvidence]]:
-        """Replace all remaining variables by their residuals given the source."""
-        return local(without(evidence, sources[-1]))
+        """Replace all remaining variables by their residuals given the sources."""
+        return local(without(evidence, sources))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,11 +77,14 @@ def in_own_units(tensors: TensorCumulants) -> Evidence[TensorEvidence]:
     return Evidence(tuple(range(tensors.p)), TensorEvidence(tensors.scaled(1 / unit), unit))
 
 
-def without(evidence: Evidence[TensorEvidence], source: int) -> Evidence[TensorEvidence]:
-    """The evidence about the residuals of all others given a source."""
-    at, known = evidence.variables.index(source), evidence.statistic
-    rest = tuple(variable for variable in evidence.variables if variable != source)
-    return Evidence(rest, TensorEvidence(known.tensors.remove(at), np.delete(known.unit, at)))
+def without(evidence: Evidence[TensorEvidence], sources: Sequence[int]) -> Evidence[TensorEvidence]:
+    """The evidence about the residuals of all others given some sources, of which some may be taken out already."""
+    for source in sources:
+        if source in evidence.variables:
+            at, known = evidence.variables.index(source), evidence.statistic
+            rest = tuple(variable for variable in evidence.variables if variable != source)
+            evidence = Evidence(rest, TensorEvidence(known.tensors.remove(at), np.delete(known.unit, at)))
+    return evidence
 
 
 def require_few(p: int) -> None:

@@ -13,7 +13,7 @@ changes :math:`\kappa_3` alone, as the printed update does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,6 +34,8 @@ LARGEST = 2.0**100
 @dataclass(frozen=True, slots=True)
 class ThirdOrder:
     """One round; later steps change third-order arrays only, whatever the score reads."""
+
+    least_squares: ClassVar[bool] = False
 
     order: int
     coefficient: Coefficient = "published"

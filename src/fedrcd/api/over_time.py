@@ -1,0 +1,47 @@
+"""Tables over time: rows with their past, from whatever `discover` accepts, and how many steps back they go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fedrcd.api.inputs import as_list
+from fedrcd.data.past import Series, SeriesReport, read_series, with_past
+from fedrcd.data.table import Table
+from fedrcd.errors import DataError
+from fedrcd.methods.settings import MOST_LAGS, Settings
+
+
+def tables_with_past(tables: Any, settings: Settings) -> tuple[list[Table], list[SeriesReport]]:
+    """The tables, whose rows go back in time as far as the settings say, and what became of their rows."""
+    several, series, labels = as_list(tables), [], []
+    for given, label in several:
+        one, labelled = read_series(given, label, time=settings.time, subject=settings.subject, drop=settings.drop)
+        series.append(one)
+        labels.append(labelled)
+    names = [one.source for one in series]
+    if len(set(names)) < len(names):  # files of one name in several folders
+        paths = [os.fspath(given) if isinstance(given, str | os.PathLike) else label for given, label in several]
+        series = [replace(one, source=path) for one, path in zip(series, paths, strict=True)]
+    if settings.subject:
+        _require_apart(series)
+    lags = MOST_LAGS if settings.lags == "auto" else int(settings.lags)
+    formed, reports = with_past(series, lags, subjects=bool(settings.subject))
+    tables = [replace(one, site=given.site, block=given.block) for one, given in zip(formed, labels, strict=True)]
+    return tables, reports
+
+
+def _require_apart(several: Sequence[Series]) -> None:
+    """Refuse a subject whose rows lie in two tables: its steps would be torn."""
+    met: dict[str, str] = {}
+    for series in several:
+        shared = [
+            name for name in dict.fromkeys(series.subjects) if met.setdefault(name, series.source) != series.source
+        ]
+        if shared:
+            raise DataError(
+                f"{len(shared)} subjects are in {met[shared[0]]} and in {series.source}; a series lies in one table; "
+                "give different subjects different names"
+            )

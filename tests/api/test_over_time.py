@@ -1,0 +1,205 @@
+"""Rows with a past: what becomes of them, and orders and effects over time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedrcd
+from fedrcd.api.discovery import Discovery
+from fedrcd.data.past import past_names
+from fedrcd.errors import ConfigError, DataError
+
+NAMES = ("a", "b", "c")
+B0 = np.array([[0.0, 0.0, 0.0], [0.8, 0.0, 0.0], [0.0, -0.7, 0.0]])
+B1 = np.array([[0.5, 0.0, 0.0], [0.0, 0.3, 0.2], [0.4, 0.0, 0.0]])
+FRAME = dict.fromkeys(NAMES, (0.0, 2.0))
+
+
+def panel(subjects=200, visits=12, seed=0, lagged=(B1,)):
+    """Subjects of a vector autoregression, from its stationary state."""
+    rng, p, k = np.random.default_rng(seed), len(NAMES), len(lagged)
+    mixing = np.linalg.inv(np.eye(p) - B0)
+    X = np.zeros((subjects, visits + 20, p))
+    for t in range(k, X.shape[1]):
+        past = sum(X[:, t - lag] @ B.T for lag, B in enumerate(lagged, 1))
+        X[:, t] = (past + rng.laplace(size=(subjects, p))) @ mixing.T
+    rows = X[:, 20:].reshape(-1, p)
+    who = np.repeat([f"s{k}" for k in range(subjects)], visits)
+    return pd.DataFrame(rows, columns=list(NAMES)).assign(who=who, visit=np.tile(np.arange(visits), subjects))
+
+
+def over_time(tables, **settings):
+    return fedrcd.discover(tables, **{"lags": 1, "time": "visit", "subject": "who", "weights": "bic", **settings})
+
+
+def stacked(frame, lags):
+    """The rows with their past, now first, made by pandas."""
+    parts = [frame.groupby("who", sort=False)[list(NAMES)].shift(lag) for lag in range(lags + 1)]
+    return pd.concat(parts, axis=1).dropna().to_numpy()
+
+
+def test_order_and_effects_of_now_and_before():
+    found = over_time(panel())
+    assert found.order == NAMES
+    assert np.abs(found.B - B0).max() < 0.1
+    assert np.abs(found.lagged[1] - B1).max() < 0.1
+    assert found.rounds == 1
+    assert found.rows == 200 * 11
+    assert found.notes == ("the table: 2,200 rows of 200 series have their past; 200 open a series",)
+
+
+@pytest.mark.parametrize("lags", [1, 2, 3])
+def test_effects_are_regressions_on_all_before_and_the_whole_past(lags):
+    frame = panel(subjects=60)
+    found, rows = over_time(frame, lags=lags, weights="none"), stacked(frame, lags)
+    p = len(NAMES)
+    for place, name in enumerate(found.order):
+        before = [*(NAMES.index(one) for one in found.order[:place]), *range(p, rows.shape[1])]
+        centred = rows - rows.mean(axis=0)
+        expected, *_ = np.linalg.lstsq(centred[:, before], centred[:, NAMES.index(name)], rcond=None)
+        together = np.concatenate([found.B, *(found.lagged[lag] for lag in range(1, lags + 1))], axis=1)
+        assert np.allclose(together[NAMES.index(name), before], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fed_direct_orders_the_residuals_given_the_past(seed):
+    frame = panel(subjects=50, seed=seed, lagged=(B1, 0.3 * B1))
+    rows = stacked(frame, 2)
+    centred = rows - rows.mean(axis=0)
+    now, past = centred[:, :3], centred[:, 3:]
+    residuals = now - past @ np.linalg.lstsq(past, now, rcond=None)[0]
+    found = over_time(frame, method="fed-direct", lags=2)
+    assert found.order == fedrcd.discover(pd.DataFrame(residuals, columns=list(NAMES)), "fed-direct").order
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+@settings(max_examples=10, deadline=None)
+def test_pooled_equals_stacked_over_any_split_of_subjects(seed, tables):
+    frame, rng = panel(subjects=40), np.random.default_rng(seed)
+    subjects = rng.permutation(frame["who"].unique())
+    site_of = dict(zip(subjects, np.r_[np.arange(tables), rng.integers(0, tables, 40 - tables)], strict=True))
+    shuffled = frame.sample(frac=1, random_state=rng.integers(2**31))  # rows come in any order
+    parts = [shuffled[shuffled["who"].map(site_of) == site] for site in range(tables)]
+    exact = {"arithmetic": "exact", "frame": {name: FRAME[name[0]] for name in past_names(NAMES, 1)}}
+    whole, split = over_time(frame, **exact), over_time(parts, **exact)
+    assert split.B.tobytes() == whole.B.tobytes()
+    assert split.lagged[1].tobytes() == whole.lagged[1].tobytes()
+    assert split.order == whole.order
+
+
+def test_a_subject_that_is_left_out_was_never_there():
+    frame = panel(subjects=41)
+    rest = frame[frame["who"] != "s7"]
+    exact = {"arithmetic": "exact", "frame": {name: FRAME[name[0]] for name in past_names(NAMES, 1)}}
+    assert over_time(rest, **exact).B.tobytes() == over_time(rest.reset_index(drop=True), **exact).B.tobytes()
+    assert over_time(rest, **exact).rows == 40 * 11
+
+
+def test_knowledge_is_about_now():
+    known = fedrcd.Knowledge(forbidden=[("a", "b")], before=[("b", "a")])
+    found = over_time(panel(), knowledge=known)
+    assert found.order.index("b") < found.order.index("a")
+    assert found.adjacency.loc["b", "a"] == 0
+    with pytest.raises(ConfigError, match=r"c\[t-1\]"):
+        over_time(panel(), knowledge=fedrcd.Knowledge(required=[("c[t-1]", "a")]))
+
+
+@pytest.mark.parametrize("lags", [1, 2])
+def test_the_number_of_lags_is_chosen_by_bic(lags):
+    lagged = (B1, np.diag([0.4, -0.4, 0.3]))[:lags]
+    found = over_time(panel(subjects=300, lagged=lagged), lags="auto")
+    assert list(found.lagged) == list(range(1, lags + 1))
+    assert f"lags={lags} because its BIC is least" in found.chosen
+    assert found.rounds == 2
+
+
+def test_a_series_without_times_or_subjects_is_read_in_its_order():
+    frame = panel(subjects=1, visits=1500)
+    found = fedrcd.discover(frame[list(NAMES)].to_numpy(), lags=1, weights="bic")
+    assert found.B.tobytes() == over_time(frame.drop(columns="who"), subject="").B.tobytes()
+    assert found.order == ("x1", "x2", "x3")
+
+
+@pytest.mark.parametrize("times", ["dates", "text", "numbers", "timestamps"])
+def test_times_of_any_kind(times, tmp_path):
+    frame = panel(subjects=80)
+    days = pd.Timestamp("2025-01-30") + pd.to_timedelta(frame["visit"], unit="D")
+    kinds = {
+        "dates": days.dt.date,
+        "text": days.dt.strftime("%Y-%m-%d"),
+        "numbers": frame["visit"] / 4,
+        "timestamps": days,
+    }
+    given_times = frame.assign(visit=kinds[times])
+    path = tmp_path / "table.parquet"
+    given_times.to_parquet(path)
+    assert over_time(path).B.tobytes() == over_time(given_times).B.tobytes() == over_time(frame).B.tobytes()
+
+
+def test_rows_after_a_gap_are_left_out_and_counted():
+    frame = panel()
+    gaps = frame[frame["visit"] != 5]
+    short = gaps[(gaps["who"] != "s3") | (gaps["visit"] == 0)]  # one visit only
+    found = over_time(short)
+    assert found.rows == 199 * 9
+    assert found.notes == (
+        "the table: 1,791 rows of 200 series have their past; 200 open a series and 199 follow a gap in time",
+    )
+
+
+def test_a_missing_value_leaves_out_every_row_that_needs_it():
+    frame = panel()
+    frame.loc[5, "b"] = np.nan  # s0, visit 5: missing now, and as the past of visit 6
+    with pytest.warns(fedrcd.errors.CoverageWarning, match="2 of 2200 rows"):
+        assert over_time(frame).rows == 200 * 11 - 2
+
+
+def test_replicates_take_subjects_whole():
+    found = fedrcd.bootstrap(panel(), lags=1, time="visit", subject="who", weights="bic", n_sampling=40, groups=20)
+    assert found.adjacency_matrices_.shape == (40, 3, 3)
+    assert sorted(set(found.orders[0].tolist())) == [0, 1, 2]
+    edges = found.intervals(level=0.999).set_index(["cause", "effect"])
+    assert edges.loc[("a", "b"), "low"] < 0.8 < edges.loc[("a", "b"), "high"]
+    with pytest.raises(ConfigError, match="not selected by bootstrap yet"):
+        found.select()
+
+
+def test_the_result_comes_back_from_its_file():
+    found = over_time(panel(subjects=80))
+    again = Discovery.from_json(found.to_json())
+    assert again.lagged[1].tobytes() == found.lagged[1].tobytes()
+    assert again.settings == {"lags": 1, "time": "visit", "subject": "who"}
+
+
+def test_what_cannot_be_had_is_refused_in_one_line():
+    frame = panel(subjects=20)
+    twice = pd.concat([frame, frame.iloc[:3]])
+    other_step = frame.assign(visit=frame["visit"] * 2, who="t" + frame["who"])
+    text = frame.assign(visit=["soon"] * len(frame))
+    for wrong, problem in (
+        (lambda: over_time(twice), "3 rows have the time of another row of the same subject"),
+        (lambda: over_time([frame, frame]), "20 subjects are in table 1 and in table 2"),
+        (lambda: over_time([frame, other_step]), "a step of time of 1 and table 2 of 2"),
+        (lambda: over_time(text), "'visit' does not hold times"),
+        (lambda: over_time(frame.assign(visit=[None, *frame["visit"][1:]])), "lacks a time in 1 rows"),
+        (lambda: over_time(frame, lags=12), "no row has 12 steps before it: the longest series has 12 rows"),
+        (lambda: over_time(frame[frame["visit"] == 0]), "the longest series has 1 rows"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            wrong()
+    for wrong, problem in (
+        (lambda: over_time(frame, subject="patient"), "no column 'patient' for subject"),
+        (lambda: over_time(frame, lags=0), "'visit' needs lags"),
+        (lambda: over_time(frame, lags=-1), "lags must be a whole number"),
+        (lambda: over_time(frame, lags=True), "lags must be a whole number"),
+        (lambda: over_time(frame, method="fedrcd-ni"), "take fedrcd-s"),
+        (lambda: fedrcd.discover(frame.to_numpy()[:, :3].astype(float), lags=1, time="t"), "an array has no columns"),
+        (lambda: over_time(fedrcd.Table(frame, "A", id="who")), "name the column by subject"),
+        (lambda: over_time(fedrcd.in_process(frame[list(NAMES)])), "lags is set where the transport is made"),
+        (lambda: fedrcd.check(frame, lags=1, time="visit", subject="who"), "not offered yet"),
+        (lambda: over_time(frame, lags="auto", masked=True), "masked runs ask once"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            wrong()
