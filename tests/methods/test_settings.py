@@ -31,6 +31,9 @@ OTHER = {
     "frame": {"a": (0.0, 1.0), "b": (1.0, 2.0)},
     "stack": True,
     "masked": True,
+    "lags": 2,
+    "time": "day",
+    "subject": "who",
     "knowledge": fedrcd.Knowledge(forbidden=[("a", "b")]),
 }
 """Something else than the default for every setting."""
