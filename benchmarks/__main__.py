@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.record import BenchmarkRecord, environment, keep
 
-NAMES = ("startup", "pairs", "tensors", "erasure", "editions", "sites", "masks", "page", "layers", "lingam")
+NAMES = ("startup", "pairs", "tensors", "erasure", "editions", "sites", "masks", "page", "layers", "costs", "lingam")
 
 
 def main() -> None:

@@ -19,13 +19,15 @@ from fedrcd.data.past import SeriesReport, past_names
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
-from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose
+from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose, require_memory
 from fedrcd.methods.card import Card
+from fedrcd.methods.costs import Job, available_memory
 from fedrcd.methods.past import choose_lags
 from fedrcd.methods.registry import card_of, find
 from fedrcd.methods.settings import MOST_LAGS, OF_TABLES, Settings, with_settings
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol import in_process as embedding
+from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import InProcess, Traffic, Transport
 from fedrcd.runs.run import Run
 from fedrcd.statistics.coverage import Holding
@@ -107,6 +109,8 @@ def prepare(
         transport = replace(transport, setting=replace(transport.setting, noise_part=part))
     else:
         require_coverage(card, transport, missing=settings.missing, before=blocks)
+    if settings.method != AUTO:
+        require_memory(card, Job(len(names), 0, len(blocks), available_threads()))
     transport.traffic.expected = card.rounds(len(names)) * len(transport.sites)
     transport.setting.knowing(settings.knowledge)  # what clashes is found before anything is asked
     sites = tuple(site.name for site in transport.sites)
@@ -279,6 +283,9 @@ def _circumstances(
         all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
         complete_rows=complete,
         one_round=one_round,
+        memory=available_memory(),
+        sites=len(blocks),
+        threads=available_threads(),
         far_apart=not one_round
         and complete
         and settings.trim is None

@@ -21,11 +21,13 @@ turn the orders of all of these and not that of `fedrcd-r`, which takes six roun
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
+from math import comb, inf
 from typing import NamedTuple
 
+from fedrcd.errors import ConfigError
 from fedrcd.methods.card import Card
-from fedrcd.methods.registry import METHODS, first
+from fedrcd.methods.costs import Job, available_memory
+from fedrcd.methods.registry import METHODS, find, first
 from fedrcd.methods.settings import AUTO
 
 __all__ = ["AUTO", "Choice", "Circumstances", "choose", "scale_free_default"]
@@ -51,6 +53,10 @@ class Circumstances:
     """Whether only methods of one round will do."""
     far_apart: bool = False
     """Whether values of some rows stand far apart from all others."""
+    memory: float = inf
+    """Bytes that a run may take beside the tables."""
+    sites: int = 1
+    threads: int = 1
     stored_tensor: bool | None = None
     """Whether the sums that are stored are full tensors; None where sites are asked."""
 
@@ -71,6 +77,12 @@ class Circumstances:
         """Whether there are few rows, and rounds are free."""
         return self.rows < FEW_ROWS and self.rounds_are_free
 
+    def affords(self, card: Card) -> bool:
+        """Whether there is memory enough for a method; one that takes no tensor runs with what there is."""
+        if card.cost is None or not card.payload.is_tensor:
+            return True
+        return card.cost(Job(self.p, self.rows, self.sites, self.threads)).memory <= self.memory
+
     @property
     def rounds_are_free(self) -> bool:
         """Whether a round costs next to nothing."""
@@ -88,6 +100,16 @@ def choose(circumstances: Circumstances) -> Choice:
     """The method for a federation: the first in rank that can run."""
     card = first(lambda card: _suits(card, circumstances))
     return Choice(card.name, _reason(card, circumstances))
+
+
+def require_memory(card: Card, job: Job) -> None:
+    """Raise if a method needs more memory than there is."""
+    needed, there = card.cost(job).memory if card.cost else 0.0, available_memory()
+    if needed > there:
+        raise ConfigError(
+            f"{card.name} needs about {needed / 1e6:,.0f} MB of memory for {job.p} variables and {there / 1e6:,.0f} MB "
+            f"are free; take {AUTO}, which chooses a method that fits"
+        )
 
 
 def scale_free_default() -> str:
@@ -113,7 +135,7 @@ def one_round_choices() -> list[str]:
 
 def _suits(card: Card, known: Circumstances) -> bool:
     """Whether `auto` may take a method."""
-    if card.auto is None or (card.auto.few_rows and not known.few_rows):
+    if card.auto is None or (card.auto.few_rows and not known.few_rows) or not known.affords(card):
         return False
     if card.auto.far_apart and not (known.far_apart and known.rounds_are_free and known.p <= LARGEST_TENSOR):
         return False
@@ -134,6 +156,8 @@ def _reason(card: Card, known: Circumstances) -> str:
         return "some values stand far apart from all others, and no row turns its order"
     if known.tensor_refused:
         return "a site does not release the full tensor"
+    if not known.affords(find(scale_free_default())) and not card.asks_tensor:
+        return f"there is too little memory for the full tensor of {known.p} variables"
     size = 8 * comb(known.p + 4, 4) / 1e3
     if known.p > LARGEST_TENSOR:
         return f"{known.p} variables are too many for the full tensor ({size:,.0f} kB a site)"

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from fedrcd.errors import ConfigError
+from fedrcd.methods.costs import Estimate, of_pairs
 from fedrcd.methods.settings import COMMON_OPTIONS
 from fedrcd.methods.skeleton import Parts
 
@@ -62,6 +63,11 @@ class Payload:
     power: int
     times: int = 1
     over: int = 1
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is about combinations of four variables."""
+        return self.power == 4
 
     def __call__(self, p: int) -> float:
         """About how many numbers with p variables."""
@@ -120,6 +126,8 @@ class Card:
     """For a method of several rounds: whether every question follows from pooled whole numbers, on any machine."""
     auto: Auto | None = None
     """When `auto` takes it; None if never."""
+    cost: Estimate | None = None
+    """What a run of it costs; None where nobody has said."""
     private: bool = False
     """Whether its sums leave with noise on them, so that it finds something else every time."""
     recipe: Recipe
@@ -218,6 +226,7 @@ PAIRS_ONCE: dict[str, Any] = {
     "coverage": Coverage.PAIRS,
     "scale_free": False,
     "erasable": True,
+    "cost": of_pairs(4),
 }
 """The card of the paper's methods that ask for pair sums once, but for score and deflation."""
 

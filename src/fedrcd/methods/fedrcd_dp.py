@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedrcd.methods.card import Coverage, Payload, RoundCount, register
+from fedrcd.methods.costs import of_directions
 from fedrcd.methods.deflations.noisy_directions import WHITENINGS, NoisyDirections
 from fedrcd.methods.deflations.tensors import TensorEvidence, on_pairs
 from fedrcd.methods.refinements.contrast import ContrastRefinement
@@ -20,6 +21,7 @@ from fedrcd.methods.skeleton import Parts
     scale_free=True,
     erasable=False,
     private=True,
+    cost=of_directions(len(WHITENINGS)),
 )
 def fedrcd_dp(*, epsilon: float = 1.0, delta: float = 1e-6) -> Parts[TensorEvidence]:
     """Negentropy gaps of the directions of whitened rows, from sums with noise; four rounds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedrcd.methods.card import Auto, Coverage, Payload, RoundCount, register
+from fedrcd.methods.costs import of_directions
 from fedrcd.methods.deflations.directions import Directions
 from fedrcd.methods.deflations.tensors import TensorEvidence, on_pairs
 from fedrcd.methods.fedrcd_s import Refine
@@ -23,6 +24,7 @@ WHITENINGS = 5
     scale_free=True,
     erasable=False,
     auto=Auto(rank=0, far_apart=True),
+    cost=of_directions(WHITENINGS),
 )
 def fedrcd_r(*, whitenings: int = WHITENINGS, refine: Refine = "contrast") -> Parts[TensorEvidence]:
     """Negentropy gaps of the directions of whitened rows, where no row dominates; a round per whitening and one."""

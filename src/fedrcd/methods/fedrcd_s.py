@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, RoundCount, register
+from fedrcd.methods.costs import of_residuals, of_tensor
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
 from fedrcd.methods.refinements.contrast import ContrastRefinement
@@ -25,6 +26,7 @@ Refine = Literal["contrast", "none"]
     scale_free=True,
     erasable=True,
     auto=Auto(rank=2),
+    cost=of_tensor(refined=True),
 )
 def fedrcd_s(
     *, negentropy: Negentropy = "boundary", refine: Refine = "contrast", estimator: Estimator = "plug-in"
@@ -46,6 +48,7 @@ def fedrcd_s(
     replayed=True,
     one_round=OneRound("fedrcd-s", {"refine": "none"}),
     auto=Auto(rank=3),
+    cost=of_residuals,
 )
 def fedrcd_sx(
     *, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in", layers: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, Payload, register
+from fedrcd.methods.costs import of_pair_fit
 from fedrcd.methods.deflations.algebraic import Algebraic
 from fedrcd.methods.refinements.pair_fit import PairFitRefinement
 from fedrcd.methods.scores.negentropy import NegentropyGap
@@ -20,6 +21,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     scale_free=True,
     erasable=True,
     auto=Auto(rank=4),
+    cost=of_pair_fit,
 )
 def fedrcd_sp(*, largest_fit: int = 40, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:
     """A joint fit of all pairwise cumulants over orders, from a source-condition start; one round."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedrcd.methods.card import Coverage, OneRound, Payload, RoundCount, register
+from fedrcd.methods.costs import of_residuals
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.scores.tau import tau4
 from fedrcd.methods.skeleton import Parts
@@ -15,6 +16,7 @@ CARD = {
     "coverage": Coverage.ALL_COLUMNS,
     "scale_free": False,
     "erasable": False,
+    "cost": of_residuals,
 }
 
 
