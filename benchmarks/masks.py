@@ -47,7 +47,7 @@ def _rows(p: int, rows: int) -> Any:
     return np.random.default_rng(p).laplace(size=(rows, p))
 
 
-class _Run:
+class _TimedRun:
     """Sites that have signed the terms of a run."""
 
     def __init__(self, count: int, question: MaskedQuestion) -> None:
@@ -72,7 +72,7 @@ def _one_round(p: int, count: int) -> Iterator[BenchmarkRow]:
     question = _setting(p).pairs(4)
     shape = Shape.of(question, None)
     sums = question.answer([_rows(p, 2000)])
-    vector, here = shape.vector([sums]), _Run(count, MaskedQuestion("q", shape.length, shape.ring))
+    vector, here = shape.vector([sums]), _TimedRun(count, MaskedQuestion("q", shape.length, shape.ring))
     answers = {name: here.answer(name, vector)[1] for name in here.names}
 
     def site() -> None:
@@ -98,7 +98,7 @@ def _replayed(method: str, p: int, count: int) -> Iterator[BenchmarkRow]:
     z = _rows(p, ROWS)
     shape = Shape.of(first, None)
     vector = shape.vector([first.answer([z.copy()])])
-    here = _Run(count, MaskedQuestion("q", shape.length, shape.ring))
+    here = _TimedRun(count, MaskedQuestion("q", shape.length, shape.ring))
     made = {name: here.answer(name, vector) for name in here.names}
     answers = {name: answer for name, (_, answer) in made.items()}
     pooled = shape.pooled(total_of_round(made[here.names[0]][0], answers, here.roster, here.question)[0])

@@ -95,9 +95,17 @@ def _can_be_looked_at(transport: Transport) -> TypeGuard[InProcess]:
         and transport.combine is in_the_clear
         and transport.setting.layout is None
         and not transport.setting.fills_gaps
-        and not any(getattr(site, "gaps", True) for site in transport.sites)
+        and not any(_has_gaps(site) for site in transport.sites)
         and len(transport.setting.variables) <= LARGEST_TENSOR
     )
+
+
+def _has_gaps(site: Any) -> bool:
+    """Whether rows of a site may have gaps; sites of others do not say."""
+    try:
+        return bool(site.gaps)
+    except AttributeError:
+        return True
 
 
 def _with_values_far_apart(transport: InProcess) -> list[str]:
