@@ -143,6 +143,7 @@ class Namespaces(Machines):
             with contextlib.suppress(OSError):
                 os.kill(number, signal.SIGTERM)
         process.wait()
+        until(lambda: not any(_session(number) == process.pid for number in numbers), f"the end of {name}")
 
 
 def _session(number):

@@ -2,14 +2,18 @@
 
 import sqlite3
 import time
+from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from fedrcd.data.federation import read_federation, write_federation
 from fedrcd.federation.coordinator.run_folder import Status
 from fedrcd.federation.coordinator.saved_finding import read_finding
 from fedrcd.federation.flower.coordinator import Coordinator
+from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.site.store import FILE
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
@@ -108,7 +112,7 @@ def test_other_units_stop_the_run_and_the_factor_stays_at_the_site(network):
     assert repr(C) in said
     assert repr(column) in said
     assert "times" not in said
-    with sqlite3.connect(network.disk.state(C) / FILE) as store:
+    with closing(sqlite3.connect(network.disk.state(C) / FILE)) as store:
         logged = [text for (text,) in store.execute("SELECT text FROM log")]
     assert any("values look like" in text for text in logged)
 
@@ -128,8 +132,6 @@ def told(network, name, words, **changes):
 
 
 def test_another_authority_is_one_line(network):
-    from fedrcd.federation.messages.keys import make_development_keys
-
     make_development_keys(network.folder / "others", ["x"], ["10.77.0.1"])
     assert told(
         network, "the refusal", "is not signed by the authority", authority=network.folder / "others" / "ca.crt"
@@ -137,10 +139,6 @@ def test_another_authority_is_one_line(network):
 
 
 def test_a_key_that_is_not_registered_is_one_line(network):
-    from dataclasses import replace
-
-    from fedrcd.data.federation import read_federation, write_federation
-
     federation = read_federation(network.disk.file)
     key = (network.keys / "stranger.pub").read_text().strip()
     sites = tuple(replace(one, key=key) if one.name == C else one for one in federation.sites)
@@ -162,7 +160,7 @@ def test_a_key_that_is_not_registered_is_one_line(network):
 
 
 def test_a_log_that_was_cut_stops_the_site(network):
-    with sqlite3.connect(network.disk.state(A) / FILE) as store:
+    with closing(sqlite3.connect(network.disk.state(A) / FILE)) as store:
         store.execute("DROP TRIGGER log_stays")
         store.execute("DELETE FROM log WHERE number > 1")
         store.commit()
