@@ -14,6 +14,7 @@ from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
 from fedrcd.api.notes import far_apart, notes_on_sites, require_coverage, require_together
 from fedrcd.api.over_time import tables_with_past
+from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
 from fedrcd.data.past import SeriesReport, past_names
 from fedrcd.data.rows import count_rows, is_complete
@@ -24,7 +25,7 @@ from fedrcd.methods.card import Card
 from fedrcd.methods.costs import Job, available_memory
 from fedrcd.methods.past import choose_lags
 from fedrcd.methods.registry import card_of, find
-from fedrcd.methods.settings import MOST_LAGS, OF_TABLES, Settings, with_settings
+from fedrcd.methods.settings import ACCOUNT, BUDGET, DELTA, EPSILON, MOST_LAGS, OF_TABLES, Settings, with_settings
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol import in_process as embedding
 from fedrcd.protocol.site import available_threads
@@ -117,6 +118,9 @@ def prepare(
     run = Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason, lags_chosen))))
     if settings.masked:
         require_maskable(run)
+    if ACCOUNT in settings.options:
+        options, delta = settings.options, card.resolve(settings.method_options)[DELTA]
+        charge(options[ACCOUNT], list(dict.fromkeys(sites)), options[EPSILON], delta, options.get(BUDGET))
     return Prepared(run, blocks, series)
 
 

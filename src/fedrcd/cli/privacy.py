@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
     from fedrcd.evaluation.under_noise import Expected
 
-app = typer.Typer(help="Differential privacy: what to expect of noise.", no_args_is_help=True)
+app = typer.Typer(help="Differential privacy: what to expect of noise, and what was spent.", no_args_is_help=True)
 
 
 @app.callback()
 def privacy() -> None:
-    """Differential privacy: what to expect of noise."""
+    """Differential privacy: what to expect of noise, and what was spent."""
 
 
 @app.command()
@@ -48,6 +49,28 @@ def simulate(
         print(json_text.dumps([one._asdict() for one in found], indent=1))
     else:
         _show(found, epsilons, rows, delta)
+
+
+@app.command()
+def spent(
+    account: Annotated[Path, typer.Argument(help="File of an account.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Delta at which epsilons are told.")] = 1e-6,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Show what discoveries under noise have spent, site by site."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from fedrcd.api.privacy_account import spent as spent_in
+
+    lines = spent_in(account, delta)
+    if json:
+        print(json_text.dumps([one._asdict() for one in lines], indent=1))
+        return
+    table = Table("site", "discoveries", f"epsilon at delta {delta:g}")
+    for one in lines:
+        table.add_row(one.site, str(one.discoveries), f"{one.epsilon:.3g}")
+    Console(width=100).print(table)
 
 
 def _number(text: str) -> float:

@@ -26,6 +26,8 @@ BOOTSTRAP = "bootstrap"
 
 EPSILON, DELTA = "epsilon", "delta"
 """Options of a discovery under noise."""
+ACCOUNT, BUDGET = "account", "epsilon_budget"
+"""Where it is charged, and how much may be spent there: no options of the method."""
 
 MOST_LAGS = 5
 """Steps of time that rows go back at most where the number is chosen."""
@@ -117,7 +119,8 @@ class Settings:
     @property
     def method_options(self) -> dict[str, Any]:
         """All options that the method is built with."""
-        return {"weights": self.weights, "penalty": self.penalty, **self.options}
+        own = {name: value for name, value in self.options.items() if name not in (ACCOUNT, BUDGET)}
+        return {"weights": self.weights, "penalty": self.penalty, **(own if self.wants_noise else self.options)}
 
     def recorded(self) -> dict[str, Any]:
         """How rows are taken and what is known, as far as it is not by default, as JSON has it."""
@@ -183,6 +186,10 @@ class Settings:
         require_epsilon(self.options[EPSILON])
         if DELTA in self.options:
             require_delta(self.options[DELTA])
+        if BUDGET in self.options:
+            require_epsilon(self.options[BUDGET], BUDGET)
+            if ACCOUNT not in self.options:
+                raise ConfigError("epsilon_budget needs an account, account=FILE, where what was spent is written down")
         if self.frame is None:
             raise ConfigError(
                 "epsilon needs a declared frame, frame={name: (centre, scale)}, of what is known without these rows: "

@@ -57,10 +57,10 @@ def loss_within(epsilon: float, delta: float) -> float:
     return found * (1 - 1e-9)  # below, whichever side the search ends on
 
 
-def require_epsilon(epsilon: object) -> None:
+def require_epsilon(epsilon: object, name: str = "epsilon") -> None:
     """Raise unless it is a number above 0."""
     if not _is_number(epsilon) or not 0 < float(epsilon) < inf:  # type: ignore[arg-type]
-        raise ConfigError(f"epsilon must be a number above 0, got {epsilon!r}")
+        raise ConfigError(f"{name} must be a number above 0, got {epsilon!r}")
 
 
 def require_delta(delta: object) -> None:
