@@ -204,7 +204,7 @@ def evenly_spaced(table: Stream, rows: int) -> Matrix:
     step = max(1, rows // SAMPLED_ROWS)
     taken, seen = [], 0
     for chunk in table():
-        taken.append(chunk[-seen % step :: step])
+        taken.append(chunk[-seen % step :: step].copy())  # a view would keep the whole chunk in memory
         seen += len(chunk)
     return np.concatenate(taken)
 
