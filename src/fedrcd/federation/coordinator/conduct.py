@@ -56,6 +56,7 @@ class Conductor:
 
     def run(self, courier: Courier, present: Sequence[str]) -> Finding:
         """Run the method over the sites that are present; `ProtocolError` if a site that is needed is not."""
+        self.plan.settings.check_options()  # what is wrong here is said here, not by the sites
         choice = self._choose()
         answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
         cohort = self._cohort(present)
