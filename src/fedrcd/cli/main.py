@@ -27,6 +27,7 @@ from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.privacy import app as privacy
 from fedrcd.cli.simulate import simulate
+from fedrcd.cli.verify import verify
 from fedrcd.errors import FedrcdError
 
 EXIT_CODES = (
@@ -53,6 +54,7 @@ for command in (
     simulate,
     evaluate,
     coverage,
+    verify,
     contribute,
     erase,
 ):

@@ -89,6 +89,16 @@ def test_many_rounds(machines):
     assert same_as_one_process(machines, outcome)
 
 
+def test_many_rounds_that_sites_replay_under_masks(machines):
+    outcome = machines.run("fedrcd-x", trust_coordinator=False, options={"masked": True})
+    assert outcome.rounds == 2
+    assert same_as_one_process(machines, outcome)
+    for name in NAMES:
+        with machines.disk.service(name).store() as store:
+            [text] = store.masked.results().values()
+        assert json.loads(text)["effects"] == outcome.estimate.B.tolist()
+
+
 def test_flower_runs_the_repository(machines):
     root, out = Path(__file__).parents[3], machines.folder / "by-flower"
     config = f'federation="{machines.disk.file}" method="fedrcd-ni" out="{out}"'

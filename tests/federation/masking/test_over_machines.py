@@ -4,7 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from fedrcd.cli.main import app
+from fedrcd.federation.masking.signed_result import SIGNATURES
 from fedrcd.federation.masking.site_run import Stage
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
@@ -67,6 +70,52 @@ def test_every_site_has_the_result_of_its_own_replay(disk):
         result = json.loads(text)
         assert result["order"] == found.estimate.order.tolist()
         assert (np.array(result["effects"]) == found.estimate.B).all()
+
+
+@pytest.mark.parametrize(("method", "says"), [("fedrcd-x", "found this order"), ("fedrcd-ni", "were told this result")])
+def test_a_result_is_verified_by_the_federation_file_alone(disk, method, says):
+    conducted(disk, Relay(disk), method)
+    folder = disk.folder / "result"
+    done = CliRunner().invoke(app, ["verify", str(folder), "--federation", str(disk.file)])
+    assert "signed by hospital-a, hospital-b, hospital-c" in done.stdout
+    assert says in done.stdout
+
+
+def changed_result(folder):
+    found = json.loads((folder / "finding.json").read_text())
+    B = found["estimate"]["B"]
+    i, j = next((i, j) for i, row in enumerate(B) for j, value in enumerate(row) if value)
+    B[i][j] *= 1 + 1e-15
+    (folder / "finding.json").write_text(json.dumps(found))
+
+
+def changed_signatures(change):
+    def do(folder):
+        content = json.loads((folder / SIGNATURES).read_text())
+        change(content)
+        (folder / SIGNATURES).write_text(json.dumps(content))
+
+    return do
+
+
+LIES = {
+    "another site signed": (changed_signatures(lambda c: c["ends"].reverse()), "signature"),
+    "a site is missing": (changed_signatures(lambda c: c["ends"].pop()), "2 of 3 sites have signed"),
+    "another result": (changed_result, "signed another result"),
+    "other terms": (
+        changed_signatures(lambda c: c.update(terms=c["terms"].replace('"expires":', '"expires":1'))),
+        "signed other terms",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_result_that_was_not_signed_is_not_verified(disk, lie):
+    conducted(disk, Relay(disk), "fedrcd-ni")
+    change, message = LIES[lie]
+    change(disk.folder / "result")
+    done = CliRunner().invoke(app, ["verify", str(disk.folder / "result"), "--federation", str(disk.file)])
+    assert message in str(done.exception)
 
 
 def test_afterwards_no_site_has_keys_or_answers(disk):

@@ -23,6 +23,7 @@ from fedrcd.federation.coordinator.saved_finding import write_finding
 from fedrcd.federation.coordinator.transport import MachineTransport, Recorder
 from fedrcd.federation.coordinator.unlike_sites import MomentsWatch
 from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.masking.signed_result import SIGNATURES
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout, federation_digest
 from fedrcd.federation.method_choice import LESS_MAY_DO, choose_method
@@ -74,8 +75,10 @@ class Conductor:
             write_finding(self.plan.folder, found)
             answers.delete()
             if isinstance(called.transport, MaskedTransport):
-                called.transport.end(found)
+                signed = called.transport.end(found)
                 (Path(self.plan.folder) / TERMS).unlink(missing_ok=True)
+                if signed is not None:
+                    write_json(Path(self.plan.folder) / SIGNATURES, signed.as_dict())
             Status(state="finished", round=found.rounds, warnings=tuple(self.warnings)).write(self.plan.folder)
             return found
 

@@ -20,6 +20,7 @@ from fedrcd.federation.masking.answers import Masked, Position, after, require_a
 from fedrcd.federation.masking.cohorts import by_marks, mark_of, newly_told, total_of
 from fedrcd.federation.masking.in_process import SentMasked
 from fedrcd.federation.masking.plan import MaskedPlan, Planned
+from fedrcd.federation.masking.signed_result import SignedResult
 from fedrcd.federation.masking.site_run import agreed, transcript_of
 from fedrcd.federation.masking.statements import DIFFERENCES, RUN_BYTES, RollCall, RunTerms, Signed, result_digest
 from fedrcd.federation.messages.envelope import pack_message, unpack_answer
@@ -146,8 +147,11 @@ class MaskedTransport:
         signed = tuple((one.statement.text, one.statement.signature) for one in last)
         return signed, MaskedReply.words(b"".join(one.vector for one in last))
 
-    def end(self, found: Finding) -> None:
-        """Tell all sites that the run is over, so that they erase its keys; one that is gone erases them in time."""
+    def end(self, found: Finding) -> SignedResult | None:
+        """Tell all sites that the run is over, so that they erase its keys; what they signed, if all did.
+
+        One that is gone erases its keys in time.
+        """
         order, B = found.estimate.order, found.estimate.B
         result, (signed, vectors) = result_digest(order, B), self._last_answers()
 
@@ -163,10 +167,16 @@ class MaskedTransport:
             lambda site, packet: _read(site, packet, MaskedEndReply),
         )
         try:
-            gather.answers(self.reaches.traffic.rounds)
+            ends = gather.answers(self.reaches.traffic.rounds)
         except SiteLost as lost:
             if self.reaches.warn:
                 self.reaches.warn(f"{lost}; it erases what it has of the run when that expires")
+            return None
+        return SignedResult(
+            self.terms.content.decode(),
+            tuple(self.roll_calls[site] for site in self.cohort),
+            tuple(Signed(ends[site].statement, ends[site].signature) for site in self.cohort),
+        )
 
     def _judged(self, planned: Planned, position: Position, site: str, packet: Packet) -> MaskedReply:
         """The reply of a site, if it is its answer in this run."""
