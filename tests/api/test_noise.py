@@ -74,6 +74,7 @@ def test_sites_of_one_process_add_the_noise_together(simulated):
         ({"epsilon": 1, "frame": FRAME, "trim": 8}, "epsilon does not go with trim"),
         ({"epsilon": 1, "frame": FRAME, "within": "centre"}, "epsilon does not go with within"),
         ({"epsilon": 1, "frame": FRAME, "missing": "available"}, "epsilon does not go with missing"),
+        ({"epsilon": 1, "frame": FRAME, "lags": 1}, "epsilon does not go with lags"),
         ({"epsilon": 1, "frame": FRAME, "weights": "bootstrap"}, "not for a bootstrap"),
         ({"epsilon": 1, "frame": FRAME, "refine": "none"}, "fedrcd-dp has no option 'refine'"),
         ({"method": "fedrcd-s", "epsilon": 1, "frame": FRAME}, "fedrcd-s adds no noise"),

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import fedrcd
+from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.data import NOISE_FAMILIES, random_model
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.graphs.metrics import ancestral_accuracy
+from fedrcd.methods.weights import refit
 from tests.strategies import estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes have tests of their own
@@ -119,3 +121,30 @@ def test_elliptical_rows_have_no_order_and_it_says_so():
     found = fedrcd.discover(X, "fedrcd-r")
     assert any("cannot identify the order" in note for note in found.notes)
     assert not any("cannot identify the order" in note for note in fedrcd.discover(X, "fedrcd-s").notes)
+
+
+def effects_along_the_truth(noise, seed):
+    """How far effects of the true edges are off, and their standard errors, by the robust scatter and the usual one."""
+    rng = np.random.default_rng([seed, NOISE_FAMILIES.index(noise)])
+    model = random_model(8, noise=noise, rng=rng)
+    X = model.sample(4000, rng)
+    edges = model.B != 0
+    for method in ("fedrcd-r", "fedrcd-s"):
+        marginals = estimate(method, [X]).marginals
+        off = refit(marginals.cov, edges) - model.B
+        yield off[edges], effect_errors(marginals.cov, marginals.rows, edges).direct[edges]
+
+
+def test_intervals_hold_the_true_effects_of_clean_rows():
+    """Nominal 95 %; a family whose errors are strongly skewed apart."""
+    families = [noise for noise in NOISE_FAMILIES if noise not in ("exponential-cubed", "mixed")]
+    robust = [next(effects_along_the_truth(noise, seed)) for noise in families for seed in range(4)]
+    inside = np.concatenate([np.abs(off) < 1.96 * error for off, error in robust])
+    assert 0.88 < inside.mean() < 0.99
+
+
+def test_effects_of_strongly_skewed_errors_are_off():
+    """What the documentation warns of: the scatter has the form of a covariance only for symmetric errors."""
+    pairs = [list(effects_along_the_truth("exponential-cubed", seed)) for seed in range(4)]
+    robust, usual = (np.concatenate([pair[k][0] for pair in pairs]) for k in (0, 1))
+    assert np.sqrt(np.mean(robust**2)) > 1.5 * np.sqrt(np.mean(usual**2))
