@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 
 import numpy as np
 
 from fedrcd.errors import DataError
+from fedrcd.federation.site.editions.atoms import SetNumbers
 from fedrcd.federation.site.editions.census import Census, take_census
 from fedrcd.federation.site.editions.chosen_rows import Chosen
 from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among
@@ -33,13 +35,16 @@ def thinned(store: Store, one: Chosen, batch: int) -> Chosen | None:
     batch += len(store.editions.handed_over())  # who was handed over hides nobody
     stay, out = [NOBODY], [NOBODY]
     same_columns = set(former.columns) == set(one.rows.columns)
-    for atom, (sets, size) in sorted(store.editions.atoms().items()):
-        if whole not in sets:
-            continue
-        own = np.concatenate([NOBODY, *_still_there(store, census, atom, None if same_columns else former)])
-        missing = size - len(own)
-        wanted = max(batch - missing, 0) if missing else 0
-        if 0 < len(own) - wanted < batch and missing:
+    atoms = {atom: held for atom, held in store.editions.atoms().items() if whole in held[0]}
+    there = {
+        atom: np.concatenate([NOBODY, *_still_there(store, census, atom, None if same_columns else former)])
+        for atom in sorted(atoms)
+    }
+    lost = {atom: atoms[atom][1] - len(own) for atom, own in there.items()}
+    leaving_whole = _with_whom_they_were_told(store, atoms, {atom for atom, number in lost.items() if number}, batch)
+    for atom, own in there.items():
+        wanted = max(batch - lost[atom], 0) if lost[atom] else 0
+        if atom in leaving_whole or (lost[atom] and 0 < len(own) - wanted < batch):
             wanted = len(own)  # the few who would be left could be told apart themselves
         drawn = rng.permutation(len(own))
         out.append(own[drawn[:wanted]])
@@ -58,6 +63,24 @@ def thinned(store: Store, one: Chosen, batch: int) -> Chosen | None:
     rest = one.rows.select(at_places(np.sort(np.concatenate(places))))
     own_census = take_census(rest, rest, store.marker)
     return replace(one, rows=rest, census=own_census, fingerprint="", withheld=persons)
+
+
+def _with_whom_they_were_told(
+    store: Store, atoms: Mapping[int, tuple[SetNumbers, int]], lost: Set[int], batch: int
+) -> set[int]:
+    """Atoms that lost somebody and were told together with few others: a part of those few would be told now."""
+    leaving = set(lost)
+    together: dict[tuple[int, SetNumbers], set[int]] = defaultdict(set)
+    for depth in {one.depth for one in store.editions.sets()}:
+        released = {one.number for one in store.editions.sets() if not one.parts and one.depth >= depth}
+        for atom, (sets, _) in atoms.items():
+            together[depth, tuple(number for number in sets if number in released)].add(atom)
+    few = [members for members in together.values() if sum(atoms[one][1] for one in members) < batch]
+    found: set[int] = set()
+    while more := {one for members in few if members & leaving for one in members} - found:
+        found |= more
+        leaving |= more
+    return found
 
 
 def _still_there(store: Store, census: Census, atom: int, former: Edition | None) -> Iterator[MarkVector]:
