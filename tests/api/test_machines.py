@@ -1,5 +1,7 @@
 """`fedrcd.connect`: discoveries, bootstraps and checks over sites, from Python."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,12 @@ from fedrcd.api.machines import RUNS, Waiting
 from fedrcd.errors import ConfigError, DataError, FileError
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.saved_finding import FINDING
-from fedrcd.federation.flower.coordinator import Coordinator
+from fedrcd.federation.flower.coordinator import Coordinator, CoordinatorStopped
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.couriers import Direct
 from tests.federation.sites import NAMES, horizontal
+from tests.federation.test_deployed import Clock
 
 TRUSTED = Waiting(trust_coordinator=True)
 
@@ -136,3 +139,32 @@ def test_what_sites_answer_only_in_trust_is_not_begun_without(machines, call, wh
     with pytest.raises(ConfigError, match=f"{why}.*--trust-coordinator"):
         getattr(machines, call)(**asked)
     assert not (Path(machines.coordinator.state) / RUNS).exists()
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_run_goes_on_when_the_coordinator_is_started_again(disk, machines, comes_back):
+    state, clock, tries, said = Path(machines.coordinator.state), Clock(), [], []
+
+    def conduct(coordinator, plan, progress, surroundings):
+        tries.append(plan.run)
+        if coordinator.process == 0:
+            plan.write()
+            raise CoordinatorStopped
+        return machines.conduct(coordinator, plan, progress, surroundings)
+
+    def sleep(seconds):
+        clock.sleep(seconds)
+        if comes_back and clock.time > 100:
+            replace(machines.coordinator, process=os.getpid()).write()
+
+    surroundings = replace(clock.surroundings, sleep=sleep)
+    again = fedrcd.connect(state, disk.file, conduct=conduct, surroundings=surroundings)
+    if comes_back:
+        assert again.discover("fedrcd-s", progress=said.append).order
+        assert len(tries) == 2
+        assert len(set(tries)) == 1  # the same run: answers that came are kept
+    else:
+        with pytest.raises(CoordinatorStopped, match="start it and give the same command again"):
+            again.discover("fedrcd-s", progress=said.append)
+        assert 900 <= clock.time < 902
+    assert "goes on if it is started again within 15 min" in said[0].warnings[0]

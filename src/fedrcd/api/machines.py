@@ -19,7 +19,7 @@ from fedrcd.api.inputs import as_knowledge
 from fedrcd.confidence.replicates import BootstrapPlan
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.coordinator.gather import RetryPolicy
+from fedrcd.federation.coordinator.gather import RetryPolicy, in_words
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.masking.possible import why_clear
@@ -234,7 +234,10 @@ class Machines:
             try:
                 return self.conduct(coordinator, to_run, progress or _ignore, self.surroundings)
             except CoordinatorStopped:
-                again = come_back(coordinator, plan.retry_policy.give_up_after, self.surroundings)
+                seconds = plan.retry_policy.give_up_after
+                said = f"the coordinator stopped; the run goes on if it is started again within {in_words(seconds)}"
+                (progress or _ignore)(Status(state="waiting", warnings=(said,)))
+                again = come_back(coordinator, seconds, self.surroundings)
                 if again is None:
                     raise
                 coordinator = again
