@@ -305,6 +305,22 @@ def test_a_site_cannot_declare_far_more_rows_than_the_federation_file_says(disk,
         Conductor(plan, smaller, say=lambda _: None).run(courier, NAMES)
 
 
+def coded(disk, names):
+    """The second column as none and one, at some sites."""
+    for name in names:
+        table = pd.read_parquet(disk.data(name))
+        table.iloc[:, 1] = (table.iloc[:, 1] > table.iloc[:, 1].median()).astype(float)
+        table.to_parquet(disk.data(name), index=False)
+
+
+@pytest.mark.parametrize(("names", "noted"), [(NAMES, True), ((A, C), False)])
+def test_variables_of_few_levels_everywhere_are_noted(tmp_path, names, noted):
+    own = horizontal(tmp_path, p=5, rows=(400, 500, 600))
+    coded(own, names)
+    found = conducted(own, Direct(own), "fedrcd-ni", accept_differing=NAMES)
+    assert any("few levels: 'x2'. The model takes" in one for one in found.warnings) == noted
+
+
 LIES = {
     "another name": (lambda reply: replace(reply, site=C), "another site's name"),
     "another run": (lambda reply: replace(reply, run="r0"), "another run"),
@@ -313,6 +329,7 @@ LIES = {
     "a block twice": (lambda reply: replace(reply, blocks=reply.blocks * 2), "other blocks"),
     "no rows": (lambda reply: replace(reply, blocks=(DeclaredBlock(B, "e", 0),)), "not a reply"),
     "a story": (lambda reply: replace(reply, blocks=(DeclaredBlock(B, "e", 9, (("gaps", "a" * 99),)),)), "not a reply"),
+    "columns of others": (lambda reply: replace(reply, blocks=(DeclaredBlock(B, "e", 9, few=("x",)),)), "not a reply"),
     "a long label": (lambda reply: replace(reply, blocks=(DeclaredBlock(B, "e" * 99, 9),)), "not a reply"),
     "a long version": (lambda reply: replace(reply, program="0" * 99), "not a reply"),
     "a refusal of its own": (lambda reply: replace(reply, refusal="weather"), "not a reply"),

@@ -29,15 +29,13 @@ from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import Clipped
+from fedrcd.statistics.few_levels import FEW_LEVELS, note_on_few_levels
 from fedrcd.statistics.frame import Frame, evenly_spaced
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.units import Described, described, odd_ones, unlike
 
 GAUSSIAN_WITHIN = 4.5
 """Standard errors within which a variable passes for Gaussian."""
-
-FEW_LEVELS = 5
-"""Values up to which a variable is noted as one of few levels."""
 
 SCALE_DECIDES = 0.9
 """Agreement with a plain sort by variance from which scale is suspected of having decided the order."""
@@ -185,16 +183,8 @@ def of_few_levels(transport: InProcess) -> list[str]:
             levels.setdefault(name, set()).update(values.tolist())
             holders[name] -= 1
     known = {name: len(values) for name, values in levels.items() if not holders[name] and len(values) <= FEW_LEVELS}
-    if not known:
-        return []
-    listed = ", ".join(
-        f"{name!r} ({'binary' if count == 2 else f'{count} levels'})" for name, count in sorted(known.items())
-    )
-    return [
-        f"few levels: {listed}. The model takes effects for linear and errors for continuous, so arrows into such a "
-        "variable are doubtful, and arrows out of it are often there only because it cannot look like an effect. What "
-        "nothing here can cause, such as sex or the arm of a trial, state as a root: Knowledge(exogenous=[...])"
-    ]
+    shown = (f"{name!r} ({'binary' if count == 2 else f'{count} levels'})" for name, count in sorted(known.items()))
+    return [note_on_few_levels(shown)] if known else []
 
 
 def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:

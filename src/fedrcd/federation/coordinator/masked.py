@@ -222,7 +222,7 @@ class MaskedCaller:
                 self._path.unlink(missing_ok=True)  # the same command starts another run
             raise
         calls = {site: _as_call(reply) for site, reply in replies.items()}
-        notes = (*notes_on(calls), *caller.require_alike(calls), *self._told(said, roster, planned))
+        notes = (*notes_on(calls, caller.federation), *caller.require_alike(calls), *self._told(said, roster, planned))
         setting = plan.setting(caller.federation, planned.layout)
         transport = MaskedTransport(
             reaches=reaches,

@@ -26,6 +26,7 @@ from fedrcd.federation.messages.roll_call import (
     RollCallRequest,
 )
 from fedrcd.protocol.wire import Packet
+from fedrcd.statistics.few_levels import note_on_few_levels
 from fedrcd.statistics.units import Mismatch
 
 FAR_MORE = 10
@@ -82,7 +83,11 @@ class RollCaller:
         declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         codes = [(site, Refusal(reply.checks)) for site, reply in replies.items() if reply.checks is not None]
         lost = [SiteLost(site, f"refused: {WORDS[code]}", code) for site, code in codes]
-        return Called(replace(transport, declared=declared), (*notes_on(replies), *notes), lost[0] if lost else None)
+        return Called(
+            replace(transport, declared=declared),
+            (*notes_on(replies, self.federation), *notes),
+            lost[0] if lost else None,
+        )
 
     def _remember(self, site: str, reply: RollCallReply) -> None:
         """Keep a reply that cannot stop the run; any other site is asked again: it may have mended its table."""
@@ -147,6 +152,8 @@ def _is_sound(block: DeclaredBlock, columns: Collection[str]) -> bool:
     codes = all(reason in set(LeftOutReason) and share in set(LeftOutShare) for reason, share in block.left_out)
     return (
         codes
+        and len(set(block.few)) == len(block.few)
+        and set(block.few) <= set(columns)
         and len(set(odd)) == len(odd)
         and set(odd) <= set(columns)
         and all(code in set(Mismatch) for _, code in block.unlike)
@@ -156,7 +163,7 @@ def _is_sound(block: DeclaredBlock, columns: Collection[str]) -> bool:
     )
 
 
-def notes_on(replies: Mapping[str, RollCallReply]) -> Iterator[str]:
+def notes_on(replies: Mapping[str, RollCallReply], federation: Federation) -> Iterator[str]:
     """What the operator should know of the rows behind a result."""
     for site, reply in replies.items():
         if reply.program != PROGRAM:
@@ -165,3 +172,13 @@ def notes_on(replies: Mapping[str, RollCallReply]) -> Iterator[str]:
             for reason, share in block.left_out:
                 told = f"{SHARES[LeftOutShare(share)]} {REASONS[LeftOutReason(reason)]}"
                 yield f"site {site!r} leaves out {told} in block {block.label!r}"
+    held = [
+        (set(federation.site(site).columns), set(one.few)) for site, reply in replies.items() for one in reply.blocks
+    ]
+    few = [
+        name
+        for name in federation.variables
+        if {name in levels for columns, levels in held if name in columns} == {True}
+    ]
+    if few:
+        yield note_on_few_levels(map(repr, few))

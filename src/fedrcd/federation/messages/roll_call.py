@@ -102,7 +102,7 @@ class DeclaredBlock:
 
     `edition` is its label, `rows` a bound on its rows, of two digits; `left_out` are reasons and shares, coarsely, and
     the same as long as the edition is. `unlike` are columns that cannot be the quantities that the federation file
-    declares, and in what: a word of `Mismatch`, no figure.
+    declares, and in what: a word of `Mismatch`, no figure. `few` are columns of at most five levels.
     """
 
     label: str
@@ -110,6 +110,7 @@ class DeclaredBlock:
     rows: int
     left_out: tuple[tuple[str, str], ...] = ()
     unlike: tuple[tuple[str, str], ...] = ()
+    few: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

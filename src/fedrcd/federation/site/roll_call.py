@@ -25,6 +25,7 @@ from fedrcd.federation.messages.roll_call import (
     RollCallRequest,
     bound_on,
 )
+from fedrcd.federation.site.cell_counts import few_levels
 from fedrcd.federation.site.log import ANSWERED, CALLED, UNLIKE, LogEntry
 from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here, parts_of
 from fedrcd.federation.site.release import Door
@@ -32,6 +33,7 @@ from fedrcd.federation.site.unit_check import UnlikeColumn, unlike_columns
 from fedrcd.methods.skeleton import Parts
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.few_levels import FEW_LEVELS
 from fedrcd.statistics.grid import ARITHMETIC
 
 SEPARATOR = ", "
@@ -59,23 +61,33 @@ class RollCallAnswer:
         if estimate is not None and plan.check:
             ask_checks(transport, estimate)
         no_checks = self._refusal(transport) if refused is None else None
-        unlike = self._unlike(quiet, transport)
+        unlike, few = self._odd_columns(quiet, transport)
         entries = list(self._entries(_answered(quiet), unlike, refused))
         self.door.store.append(entries)
         blocks = tuple(
-            DeclaredBlock(one.block, one.version, bound_on(one.rows), _parsed(one.detail), _codes(unlike[one.block]))
+            DeclaredBlock(
+                one.block,
+                one.version,
+                bound_on(one.rows),
+                _parsed(one.detail),
+                _codes(unlike[one.block]),
+                few[one.block],
+            )
             for one in entries
             if one.outcome == CALLED
         )
         codes = [None if one is None else one.code.value for one in (no_checks, refused)]
         return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks, *codes)
 
-    def _unlike(self, quiet: Door, transport: PreviewTransport) -> Mapping[str, list[UnlikeColumn]]:
-        """By block, the columns that do not fit the declared frame, in the edition that would be answered about."""
+    def _odd_columns(
+        self, quiet: Door, transport: PreviewTransport
+    ) -> tuple[Mapping[str, list[UnlikeColumn]], Mapping[str, tuple[str, ...]]]:
+        """By block, in the edition that would be answered about: columns that do not fit their frame; of few levels."""
         if not _answered(quiet):
-            return {}
+            return {}, {}
         with quiet.chosen(quiet.asked(transport.questions[:1]), self.tables) as choice:
-            return {one.rows.block: list(unlike_columns(one.rows, self.door.federation)) for one in choice.blocks}
+            unlike = {one.rows.block: list(unlike_columns(one.rows, self.door.federation)) for one in choice.blocks}
+            return unlike, {one.rows.block: tuple(few_levels(one.rows, FEW_LEVELS)) for one in choice.blocks}
 
     def _refusal(self, transport: PreviewTransport) -> Refused | None:
         """What the door refused so far, if the run would meet it."""
