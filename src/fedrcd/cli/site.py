@@ -341,6 +341,40 @@ def approve(
 
 
 @app.command()
+def accept(
+    name: Name,
+    federation: FederationFile,
+    state: State = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Accept it: what changed was seen, fingerprints compared.")
+    ] = False,
+) -> None:
+    """Show what changed in the federation file and the fingerprints of all keys, or accept it for masked runs."""
+    from difflib import unified_diff
+
+    from fedrcd.data.federation import federation_lines, read_federation
+    from fedrcd.federation.messages.keys import fingerprint_of
+    from fedrcd.federation.site.store import Store
+
+    described = read_federation(federation)
+    described.site(name)
+    lines = list(federation_lines(described))
+    with Store(state or Path("fedrcd-state") / name, name, wait=WAIT) as store:
+        before = store.masked.accepted().splitlines()
+        for line in unified_diff(before, lines, "accepted", str(federation), lineterm="", n=0):
+            print(line)
+        for site in described.sites:
+            print(f"key of {site.name}: {fingerprint_of(site.key) if site.key else 'none'}")
+        if before == lines:
+            print("this is the file that was accepted")
+        elif yes:
+            store.masked.accept("\n".join(lines))
+            print("accepted")
+        else:
+            print("not accepted yet: compare fingerprints with the other sites, then give the command again with --yes")
+
+
+@app.command()
 def result(
     state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
     json: Json = False,

@@ -177,7 +177,7 @@ def write_federation(path: str | os.PathLike[str], federation: Federation) -> No
         When the file cannot be written.
     """
     try:
-        Path(path).write_text("\n".join(_lines(federation)) + "\n", encoding="utf-8", newline="\n")
+        Path(path).write_text("\n".join(federation_lines(federation)) + "\n", encoding="utf-8", newline="\n")
     except OSError as problem:
         raise FileError(f"cannot write {path}: {problem.strerror}") from None
 
@@ -326,7 +326,7 @@ def _said(value: object) -> str:
     return names.get(type(value), "a list of other things" if isinstance(value, list) else "something else")
 
 
-def _lines(federation: Federation) -> Iterator[str]:
+def federation_lines(federation: Federation) -> Iterator[str]:
     """Lines of the file."""
     yield f"variables = {_texts(federation.variables)}  # this order breaks every tie"
     yield f"id_column = {_text(federation.id_column)}"

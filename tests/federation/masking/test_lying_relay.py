@@ -6,7 +6,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from fedrcd.cli.main import app
+from fedrcd.data.federation import write_federation
 from fedrcd.errors import ConfigError, ProtocolError
 from fedrcd.federation.coordinator import masked as coordinator
 from fedrcd.federation.masking import plan as planning
@@ -14,6 +17,7 @@ from fedrcd.federation.masking.derivation import MaskUse, RunKey, mask, pair_cha
 from fedrcd.federation.masking.plan import MaskedPlan
 from fedrcd.federation.masking.site_run import Stage, transcript_of
 from fedrcd.federation.masking.statements import RollCall, RunTerms, Signed
+from fedrcd.federation.messages.keys import fingerprint_of
 from fedrcd.federation.messages.masked import MaskedAsk, MaskedCallRequest, MaskedEnd, MaskedReply
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request, pack_request, unpack_reply
@@ -22,6 +26,7 @@ from fedrcd.methods.settings import Settings
 from tests.federation.masking.machines import Relay, apart, conducted, keyed, masked_plan, site_key
 from tests.federation.sites import logged
 
+serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
 FOUR = ("hospital-a", "hospital-b", "hospital-c", "hospital-d")
 A, B, C, D = FOUR
 
@@ -366,3 +371,52 @@ def test_neither_keys_nor_masked_numbers_are_left_in_the_bytes_of_a_store(disk):
         assert secret.encode() not in kept
         assert bytes.fromhex(secret) not in kept
         assert vector[:64] not in kept
+
+
+# another roster
+
+
+def with_keys_of_the_coordinators(disk, tmp_path):
+    """A federation file in which two of three sites are the coordinator's, and a relay that runs them."""
+    fake = {name: site_key(f"the coordinator's {name}").public for name in (B, C, D)}
+    sites = tuple(replace(site, key=fake.get(site.name, site.key)) for site in disk.federation.sites)
+    changed = replace(disk.federation, sites=sites)
+    write_federation(disk.file, changed)
+    disk.federation = changed
+    relay = Relay(disk)
+    for name in fake:
+        key = tmp_path / name / "key"
+        key.parent.mkdir()
+        form = serialization.PrivateFormat.OpenSSH
+        private = site_key(f"the coordinator's {name}").private
+        key.write_bytes(private.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+        relay.services[name] = disk.service(name, state=str(tmp_path / name / "state"), key=str(key))
+    return relay
+
+
+def test_a_roster_of_the_coordinators_shows_the_sums_of_a_site_only_where_nobody_accepts_rosters(disk, tmp_path):
+    conducted(disk, Relay(disk))
+    relay, totals = with_keys_of_the_coordinators(disk, tmp_path), []
+    again = {"run": "r2"}
+    with pytest.raises(ProtocolError, match="fedrcd site accept"):
+        conducted(disk, relay, **again)
+    unseen, untold = (
+        without(site_part.MaskedSite, "_require_accepted", lambda _: None),
+        without(site_part, "newly_told", lambda *_: ()),
+    )
+    with eavesdropping(totals), unseen, untold:
+        conducted(disk, relay, **again)
+    ring = plan_over(disk, FOUR).asked.ring
+    assert (ring.subtract(totals[0], clear_sums(disk, (B, C, D))) == clear_sums(disk, (A,))).all()
+
+
+def test_a_person_sees_what_changed_and_accepts_it(disk, tmp_path):
+    conducted(disk, Relay(disk))
+    with_keys_of_the_coordinators(disk, tmp_path)
+    command = ["site", "accept", "--name", A, "--federation", str(disk.file), "--state", str(disk.state(A))]
+    said = CliRunner().invoke(app, command).stdout
+    assert "+key = " in said
+    assert "not accepted yet" in said
+    assert fingerprint_of(site_key(f"the coordinator's {B}").public) in said
+    assert "accepted\n" in CliRunner().invoke(app, [*command, "--yes"]).stdout
+    assert "this is the file that was accepted" in CliRunner().invoke(app, command).stdout

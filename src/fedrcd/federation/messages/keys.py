@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import hashlib
 import ipaddress
 import os
 from collections.abc import Sequence
@@ -54,6 +55,15 @@ def private_key_in(path: str | os.PathLike[str]) -> Any:
         raise FileError(
             f"{path} is not an OpenSSH private key without a passphrase; make one with `fedrcd keys init`"
         ) from None
+
+
+def fingerprint_of(public: str) -> str:
+    """The fingerprint of a public key as `ssh-keygen -l` prints it, to be compared by telephone."""
+    try:
+        data = base64.b64decode(public_text(public).split()[1], validate=True)
+    except (IndexError, ValueError):
+        return "none"
+    return "SHA256:" + base64.b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
 def public_key_of(path: str | os.PathLike[str]) -> str:

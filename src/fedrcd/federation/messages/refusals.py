@@ -27,6 +27,7 @@ class Refusal(StrEnum):
     MAP = "map"
     PREFIX = "prefix"
     UNLIKE = "unlike"
+    ROSTER = "roster"
     CHAIN = "chain"
     KNOWLEDGE = "knowledge"
     CHECKS = "checks"
@@ -68,6 +69,7 @@ WORDS = {
     Refusal.MAP: "the residuals asked for are not least-squares residuals of the covariance that came with them",
     Refusal.PREFIX: "the residuals asked for do not follow from those of the round before",
     Refusal.UNLIKE: "its rows vary far more or less than the covariance over all sites says; are its units others?",
+    Refusal.ROSTER: "its federation file has changed since a person there accepted it; see `fedrcd site accept` there",
     Refusal.CHAIN: "it has answered about residuals of these rows along another order, or under other moments; it does "
     "so again for a new edition of its rows",
     Refusal.KNOWLEDGE: "in several rounds it takes prior knowledge, and options other than those by default, only "

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fedrcd.data.federation import federation_lines
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.federation.ledger.digests import canonical
@@ -270,6 +271,7 @@ class MaskedSite:
         federation, site = self.agreement.federation, self.door.site
         if terms.federation != self.agreement.digest:
             raise Refused(Refusal.FEDERATION)
+        self._require_accepted()
         in_order = tuple(one.name for one in federation.sites if one.name in terms.cohort)
         if terms.cohort != in_order or site not in in_order:
             raise Refused(Refusal.MESSAGE)
@@ -291,6 +293,18 @@ class MaskedSite:
             if isinstance(problem, Refused):
                 raise
             raise Refused(Refusal.PLAN, str(problem)) from None
+
+    def _require_accepted(self) -> None:
+        """Refuse a federation file that is not the one of before, until a person here has seen what changed.
+
+        Who writes the keys in it decides who sits behind the masks. The first one is taken as it is.
+        """
+        masked, text = self.door.store.masked, "\n".join(federation_lines(self.agreement.federation))
+        known = masked.accepted()
+        if not known:
+            masked.accept(text)
+        elif known != text:
+            raise Refused(Refusal.ROSTER)
 
     def _judged(self, terms: RunTerms, planned: Planned) -> RollCallReply:
         """What the door would say to the run, as in any roll call."""

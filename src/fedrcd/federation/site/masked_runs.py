@@ -18,6 +18,7 @@ SCHEMA = (
     "CREATE TABLE masked_totals (text TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE masked_consents (site TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE masked_results (run TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE accepted_federations (number INTEGER PRIMARY KEY, text TEXT NOT NULL)",
 )
 
 
@@ -26,7 +27,7 @@ class MaskedRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        known = database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'masked_results'")
+        known = database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'accepted_federations'")
         if not list(known):  # a store from before there were masks
             with database.changes():
                 for statement in SCHEMA:
@@ -62,6 +63,16 @@ class MaskedRuns:
             with self._database.changes():
                 for state in over:
                     self.put("", state.ended("expired"))
+
+    def accepted(self) -> str:
+        """The federation file that people here accepted last, or that was there at first; empty before that."""
+        rows = self._database.rows("SELECT text FROM accepted_federations ORDER BY number DESC LIMIT 1")
+        return next((str(text) for (text,) in rows), "")
+
+    def accept(self, text: str) -> None:
+        """Remember that a federation file is accepted here."""
+        with self._database.changes():
+            self._database.run("INSERT INTO accepted_federations (text) VALUES (?)", text)
 
     def totals(self) -> set[Total]:
         """All totals that sums of this site went into under masks."""
