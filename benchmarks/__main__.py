@@ -9,7 +9,20 @@ from pathlib import Path
 
 from benchmarks.record import BenchmarkRecord, environment, keep
 
-NAMES = ("startup", "pairs", "tensors", "erasure", "editions", "sites", "masks", "page", "layers", "costs", "lingam")
+NAMES = (
+    "startup",
+    "pairs",
+    "tensors",
+    "erasure",
+    "editions",
+    "sites",
+    "masks",
+    "page",
+    "layers",
+    "costs",
+    "variables",
+    "lingam",
+)
 
 
 def main() -> None:
