@@ -8,7 +8,11 @@ from tests.federation.edition_histories import live
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
 
 
-@pytest.mark.parametrize("seed", [0, 1, 63269])  # forced now and then, plain, with groups; `make verify` lives 1,000
+SEEDS = [0, 1, 63269, 63385]
+"""Forced now and then; plain; two in which a site once waited for ever, one with groups. `make verify` has 1,000."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_life_tells_nobody(seed, tmp_path):
     ending = live(tmp_path, seed)
     assert ending.problems == []

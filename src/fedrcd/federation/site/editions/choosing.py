@@ -158,9 +158,10 @@ class EditionChooser:
             return replace(choice, forced=True)
         waiting = self._noticed(present, asked)
         if any(one.edition is None for one in present):
-            filled = self._filled(present, asked, censuses) if asked.fill or _is_due(waiting, self.store) else None
-            if filled is not None and not self._tells(filled):
-                return filled
+            for anew in (False, True) if asked.fill or _is_due(waiting, self.store) else ():
+                filled = self._filled(present, asked, censuses, anew=anew)
+                if filled is not None and not self._tells(filled):
+                    return filled
             for former in self._former(blocks, present, asked, censuses):
                 if not self._tells(former):
                     return replace(former, waiting=waiting)
@@ -341,13 +342,17 @@ class EditionChooser:
             forget_values(self.store, former, persons, links=True)
             tables.note_missed(former.number, as_list(persons), due.isoformat())
 
-    def _filled(self, present: Sequence[Chosen], asked: Inquiry, censuses: list[Census]) -> EditionChoice | None:
+    def _filled(
+        self, present: Sequence[Chosen], asked: Inquiry, censuses: list[Census], *, anew: bool
+    ) -> EditionChoice | None:
         """The rows of former editions that are still the same, less so many that those who are gone are hidden."""
         deepest = max([asked.depth, *(one.depth for one in self.tables.sets())])
         batch = self._batch(self._choice(present, replace(asked, groups=0)), deepest)
         chosen = []
         for one in present:
-            filled = one if one.edition is not None or one.replaces is None else thinned(self.store, one, batch)
+            filled = (
+                one if one.edition is not None or one.replaces is None else thinned(self.store, one, batch, anew=anew)
+            )
             if filled is None:
                 return None
             if filled is not one and filled.census is not None:

@@ -20,9 +20,11 @@ from fedrcd.federation.site.editions.tables import WHOLE, Edition
 from fedrcd.federation.site.store import Store
 
 
-def thinned(store: Store, one: Chosen, batch: int) -> Chosen | None:
+def thinned(store: Store, one: Chosen, batch: int, *, anew: bool = False) -> Chosen | None:
     """The rows of a block that are as before, less some of every atom that lost a few; None where it cannot be said.
 
+    Where whole atoms leave, others may no longer hide who left before. With `anew`, some of the largest atom leave as
+    well: many of the same past are then in the new edition and many are not, so it tells of the past nothing new.
     Who is drawn follows from the site's secret and the rows: asked again about the same rows, it draws the same.
     """
     former, census = one.replaces, one.census
@@ -42,9 +44,11 @@ def thinned(store: Store, one: Chosen, batch: int) -> Chosen | None:
     }
     lost = {atom: atoms[atom][1] - len(own) for atom, own in there.items()}
     leaving_whole = _with_whom_they_were_told(store, atoms, {atom for atom, number in lost.items() if number}, batch)
+    largest = max(there, key=lambda atom: len(there[atom]), default=None) if anew else None
     for atom, own in there.items():
-        wanted = max(batch - lost[atom], 0) if lost[atom] else 0
-        if atom in leaving_whole or (lost[atom] and 0 < len(own) - wanted < batch):
+        touched = lost[atom] > 0 or atom == largest
+        wanted = max(batch - lost[atom], 0) if touched else 0
+        if atom in leaving_whole or (touched and 0 < len(own) - wanted < batch):
             wanted = len(own)  # the few who would be left could be told apart themselves
         drawn = rng.permutation(len(own))
         out.append(own[drawn[:wanted]])
