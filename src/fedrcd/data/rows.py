@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -70,6 +70,23 @@ Keep = Callable[[Chunk], BoolMatrix]
 """Which rows of a chunk stay, shape (n,)."""
 
 
+class Spread(NamedTuple):
+    """Rows in parts that other machines read, and what adds up what a function makes of each part there."""
+
+    parts: Sequence[Rows]
+    add_up: Callable[[Callable[[Rows], Any], Sequence[Rows]], Any]
+
+    def through(self, change: Callable[[Rows], Rows]) -> Spread:
+        """The same with something made of every part."""
+        return self._replace(parts=[change(part) for part in self.parts])
+
+
+def spread_of(rows: Any) -> Spread | None:
+    """How rows are spread over a cluster, if they are."""
+    found: Spread | None = rows.spread() if hasattr(rows, "spread") else None
+    return found
+
+
 class Derived:
     """What rows that are made of others have from them."""
 
@@ -100,6 +117,13 @@ class Selected(Derived):
     rows: Rows = field(repr=False)
     stays: Keep = field(repr=False)
     count: int | None = None
+    by_values: bool = False
+    """Whether the values of a row alone decide: then parts of a cluster can be judged where they are read."""
+
+    def spread(self) -> Spread | None:
+        """As the rows behind."""
+        behind = spread_of(self.rows) if self.by_values else None
+        return behind and behind.through(lambda part: Selected(part, self.stays))
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows that stay."""
@@ -118,6 +142,11 @@ class Converted(Derived):
     def count(self) -> int | None:
         """As of the rows behind."""
         return self.rows.count
+
+    def spread(self) -> Spread | None:
+        """As the rows behind."""
+        behind = spread_of(self.rows)
+        return behind and behind.through(lambda part: Converted(part, self.columns, self.change))
 
     def chunks(self) -> Iterator[Chunk]:
         """The chosen columns."""

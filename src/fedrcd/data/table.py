@@ -10,7 +10,7 @@ import numpy as np
 
 from fedrcd.data.checks import check_values
 from fedrcd.data.names import check_names, default_names
-from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected, count_rows
+from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected, Spread, count_rows, spread_of
 from fedrcd.errors import DataError
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
@@ -81,11 +81,19 @@ class Table:
             places = np.arange(first, last) if self.places is None else self.places[first:last]
             yield Chunk(self.data[first:last], None if self.ids is None else self.ids[first:last], places)
 
-    def select(self, stays: Keep) -> Table:
-        """The rows that stay, which keep their labels; itself if all do. Takes a pass."""
+    def spread(self) -> Spread | None:
+        """How the rows are spread over a cluster, if they are."""
+        behind = spread_of(self.data)
+        return behind and behind.through(lambda part: replace(self, data=part))
+
+    def select(self, stays: Keep, *, by_values: bool = False) -> Table:
+        """The rows that stay, which keep their labels; itself if all do. Takes a pass.
+
+        `by_values` says that neither places nor identifiers decide.
+        """
         if not isinstance(self.data, np.ndarray):
             kept = sum(int(stays(chunk).sum()) for chunk in self.chunks())
-            return self if kept == self.count else replace(self, data=Selected(self._rows(), stays, kept))
+            return self if kept == self.count else replace(self, data=Selected(self._rows(), stays, kept, by_values))
         marks = [stays(chunk) for chunk in self.chunks()]
         return self if all(one.all() for one in marks) else self.keep(np.concatenate(marks))
 

@@ -151,7 +151,9 @@ def _trimmed(
             robust.keep(chosen) if mine is None else robust.keep(chosen).within(mine)
             for chosen, mine in zip(held, own, strict=True)
         ]
-    kept = [table.select(rows_within(frame, limit)) for table, frame in zip(tables, frames, strict=True)]
+    kept = [
+        table.select(rows_within(frame, limit), by_values=True) for table, frame in zip(tables, frames, strict=True)
+    ]
     _require_left(tables, kept, limit, within)
     return kept
 
@@ -208,7 +210,7 @@ def _added(total: Matrix, values: Matrix) -> Matrix:
 
 def complete_rows(table: Table) -> Table:
     """The rows of a table without missing values."""
-    kept = table.select(is_complete)
+    kept = table.select(is_complete, by_values=True)
     if not count_rows(kept):
         raise DataError(f"{table.site} has no row without missing values; try missing='expected'")
     return kept

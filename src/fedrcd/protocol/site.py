@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from fedrcd.data.rows import Rows, pieces
+from fedrcd.data.rows import Rows, pieces, spread_of
 from fedrcd.data.table import Table
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.blas import one_blas_thread
@@ -26,6 +27,9 @@ from fedrcd.typing import Matrix
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+NOWHERE = Table(np.empty((0, 0)))
+"""In the place of rows that go another way."""
 
 ROWS_PER_PIECE = 2048
 """Rows whose sums one thread takes; they are then added in order, so the bits do not depend on the threads."""
@@ -118,6 +122,11 @@ class LocalSite:
         raise ProtocolError(f"the plan of the federation does not know site {self.name!r} with block {self.block!r}")
 
     def _sums(self, question: Question[Any], *, fills: bool) -> Any:
+        spread = spread_of(self.rows)
+        if spread is not None and question.grid is not None:  # float sums depend on the order in which they are added
+            return spread.add_up(
+                partial(_sums_of_part, replace(self, rows=NOWHERE, threads=1), question, fills), spread.parts
+            )
         sums_of_piece = self._piecewise(question, fills=fills)
         size = ROWS_PER_PIECE if question.grid is None else ROWS_PER_EXACT_PIECE
         with one_blas_thread():
@@ -203,6 +212,11 @@ class LocalSite:
             z = frame.express(rows if in_order else rows[:, chosen], out=buffer[: len(rows)])
             z[:, absent] = np.nan
             yield z
+
+
+def _sums_of_part(site: LocalSite, question: Question[Any], fills: bool, rows: Rows) -> Any:  # noqa: FBT001
+    """The sums of one part of the rows of a site; runs at a worker of its cluster."""
+    return replace(site, rows=rows)._sums(question, fills=fills)
 
 
 def _sum_in_order(sums_of: Callable[[Matrix], S], parts: Iterator[Matrix], threads: int) -> S:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from fedrcd.data.sources.columnar_file import ArrowFile, ParquetFile
+from fedrcd.data.sources.dask_rows import DaskCluster, DaskFolder
 from fedrcd.data.sources.duckdb_query import DuckDBQuery
 from fedrcd.data.sources.faults import reason
 from fedrcd.data.sources.folder import Folder
@@ -25,16 +26,21 @@ DUCKDB = "duckdb:"
 
 
 def is_address(text: str) -> bool:
-    """Whether a text names a database, not a path."""
-    return text.startswith(DUCKDB) or POSTGRES.match(text) is not None
+    """Whether a text names a database or a cluster, not a path."""
+    return text.startswith((DUCKDB, "dask:")) or POSTGRES.match(text) is not None
+
+
+DASK = re.compile(r"dask:(?P<scheduler>\w+:/{1,2}[^/]+)(?P<folder>/.*)")
 
 
 def absolute(address: str) -> str:
     """An address that means the same in another folder."""
     if not is_address(address):
         return os.path.abspath(address)
+    if not address.startswith(DUCKDB):
+        return address
     path = address.removeprefix(DUCKDB)
-    return DUCKDB + os.path.abspath(path) if path not in (address, "") else address
+    return DUCKDB + os.path.abspath(path) if path else address
 
 
 def source_at(address: str | os.PathLike[str], query: str = "") -> Source:
@@ -46,6 +52,7 @@ def source_at(address: str | os.PathLike[str], query: str = "") -> Source:
         A file that ends in .csv, .csv.gz, .tsv, .parquet, .arrow or .feather; a folder of such files, or a pattern like
         `rows/*.parquet`: one table, the files in the order of their names. `duckdb:FILE`, or `duckdb:` for a query
         that names files; `postgresql://USER@HOST/DATABASE`, without a password.
+        `dask:tcp://HOST:PORT/FOLDER`: a folder whose sums the workers of a Dask scheduler make.
     query : str
         What to ask a database: one statement that gives rows. `@FILE` is the one in a file.
 
@@ -58,6 +65,8 @@ def source_at(address: str | os.PathLike[str], query: str = "") -> Source:
     """
     text = os.fspath(address)
     if is_address(text):
+        if text.startswith("dask:"):
+            return _on_cluster(text, query)
         if query.startswith("@"):
             query = read_text(Path(query[1:]))
         if text.startswith(DUCKDB):
@@ -72,6 +81,18 @@ def source_at(address: str | os.PathLike[str], query: str = "") -> Source:
         return _together([Path(one) for one in glob.glob(text, recursive=True) if os.path.isfile(one)], text)
     require_file(path)
     return _file(path, path.name)
+
+
+def _on_cluster(address: str, query: str) -> Source:
+    """A folder that the workers of a Dask scheduler read."""
+    found = DASK.fullmatch(address)
+    if found is None or query:
+        raise ConfigError(
+            "a cluster is named by its scheduler and a folder: dask:tcp://HOST:PORT/FOLDER, with no query"
+        )
+    folder = source_at(found["folder"])
+    whole = folder if isinstance(folder, Folder) else Folder((folder,), folder.name)
+    return DaskFolder(whole, DaskCluster(found["scheduler"]))
 
 
 def ending_of(path: Path) -> str:

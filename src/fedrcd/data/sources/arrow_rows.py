@@ -16,8 +16,8 @@ import numpy as np
 
 from fedrcd.data.names import check_names
 from fedrcd.data.passes import Meter
-from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk
-from fedrcd.data.sources.source import Source
+from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Spread
+from fedrcd.data.sources.source import Source, SpreadSource
 from fedrcd.errors import DataError
 from fedrcd.typing import BoolMatrix, Matrix
 
@@ -88,6 +88,13 @@ class ArrowRows:
         for batch in self.place.batches([self.label_column], texts=[self.label_column]):
             found |= dict.fromkeys(_texts(batch.column(self.label_column).unique()))
         return list(found)
+
+    def spread(self) -> Spread | None:
+        """By the parts of the source, if a cluster reads it."""
+        if not isinstance(self.place, SpreadSource):
+            return None
+        parts = [replace(self, place=part, known=Passes()) for part in self.place.parts()]
+        return Spread(parts, self.place.cluster.add_up)
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows, a batch at a time."""

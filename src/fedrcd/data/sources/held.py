@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedrcd.data.rows import Chunk, Rows
+from fedrcd.data.rows import Chunk, Rows, spread_of
 from fedrcd.data.sources.in_memory import ArrowTable
-from fedrcd.data.sources.source import Source
+from fedrcd.data.sources.source import Source, SpreadSource
 from fedrcd.data.table import Table
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def held(rows: Rows, limit: float | None = None) -> Table:
     limit = HELD if limit is None else limit
     table = Table(rows, columns=rows.columns, source=rows.source)
     p = max(len(rows.columns), 1)
+    if spread_of(rows) is not None:
+        return table
     if rows.count is not None and rows.count * p > limit:
         return table
     chunks: list[Chunk] = []
@@ -44,6 +46,8 @@ def fetched(place: Source, columns: Sequence[str], texts: Sequence[str], limit: 
 
     limit = HELD if limit is None else limit
     wanted = list(dict.fromkeys([*columns, *texts]))
+    if isinstance(place, SpreadSource):
+        return place
     if place.count is not None and place.count * len(wanted) > limit:
         return place
     batches: list[pa.RecordBatch] = []

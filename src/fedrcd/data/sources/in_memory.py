@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fedrcd.data.sources.dask_rows import DaskFrame
 from fedrcd.data.sources.source import ROWS_PER_BATCH, Source
 from fedrcd.errors import DataError
 
@@ -108,6 +109,8 @@ def source_in_memory(obj: Any, name: str) -> Source | None:
     dataset = sys.modules.get("pyarrow.dataset")  # whoever has one has loaded it
     if dataset is not None and isinstance(obj, dataset.Dataset):
         return ArrowDataset(obj, name)
+    if hasattr(obj, "to_delayed") and hasattr(obj, "_meta"):
+        return DaskFrame(obj, name)
     return ArrowStream(obj, name) if hasattr(obj, "__arrow_c_stream__") else None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from fedrcd.data.rows import Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,4 +43,26 @@ class Source(Protocol):
 
     def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """All rows, with these columns at least; `texts` are those that identify or label rows."""
+        ...
+
+
+class Cluster(Protocol):
+    """Machines that add up what a function makes of parts."""
+
+    def add_up(self, function: Callable[[Rows], Any], parts: Sequence[Rows]) -> Any:
+        """What a function makes of every part, added."""
+        ...
+
+
+@runtime_checkable
+class SpreadSource(Source, Protocol):
+    """A source in parts that a cluster reads."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The machines."""
+        ...
+
+    def parts(self) -> Sequence[Source]:
+        """Sources of their own."""
         ...

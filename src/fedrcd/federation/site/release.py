@@ -201,7 +201,7 @@ class Door:
 
     def present(self, table: Table) -> Table:
         """The rows of a block that take part: neither struck out nor left out."""
-        complete = self.unstruck(table).select(is_complete)
+        complete = self.unstruck(table).select(is_complete, by_values=True)
         if not count_rows(complete):
             raise DataError(f"{self.site} has no row without missing values")
         return complete if self.trim is None else trimmed(complete, self.federation, self.trim)

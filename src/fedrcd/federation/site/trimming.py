@@ -23,7 +23,7 @@ from fedrcd.statistics.frame import Frame, propose_frame
 
 def trimmed(table: Table, federation: Federation, limit: float) -> Table:
     """The table without rows that have a value more than `limit` scales of the declared frame from its centre."""
-    kept = table.select(rows_within(frame_of(table.columns, federation), limit))
+    kept = table.select(rows_within(frame_of(table.columns, federation), limit), by_values=True)
     if not count_rows(kept):
         raise DataError(
             f"--trim {limit:g} leaves none of {count_rows(table)} complete rows of block {table.block!r}; are its "
