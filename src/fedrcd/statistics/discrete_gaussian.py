@@ -5,8 +5,9 @@ sums has no digits that tell the sum, which noise in floating point has (Mironov
 
 Numbers are drawn evenly from a window around 0, exactly, and kept with probability :math:`e^{-x}`,
 :math:`x = k^2 / 2 \sigma^2`. With :math:`e^{-x} = 2^{-a} f` and f in (1/2, 1], a random bits must all be 0, which is
-exact, and 53 more be below f. So only f is rounded, and every probability is right to a relative error of `INEXACT`,
-whichever k: the privacy loss of a number is off by twice that at most. What lies beyond the window has `BEYOND`.
+exact, and 53 more be below f. So only f is rounded, and every probability is right to a relative error of 1e-13,
+whichever k: that is the error of x <= 41 in float64 twelve times over. The privacy loss of a number is off by twice as
+much at most. A Gaussian number lies beyond the window with probability 2.3e-19.
 """
 
 from __future__ import annotations
@@ -25,18 +26,14 @@ RandomBytes = Callable[[int], bytes]
 WINDOW = 9.0
 """Standard deviations within which numbers lie."""
 
-BEYOND = 2.3e-19
-"""Probability of a Gaussian number beyond the window."""
-
-INEXACT = 1e-13
-"""Relative error of probabilities: that of x, at most 41, in float64, twelve times over."""
-
 LARGEST = 2.0**58
 """Standard deviations above this do not fit the window into 63 bits."""
 
-HALF_BITS = 64
-ACCEPTED = 7.2
-"""Draws from the window for each that is kept, on average."""
+BITS = 64
+"""Of a random word."""
+
+DRAWS = 8
+"""From the window for each number at a time; one in 7.2 is kept."""
 
 
 def discrete_gaussian(sigma: Vector, random: RandomBytes = os.urandom) -> IntVector:
@@ -46,7 +43,7 @@ def discrete_gaussian(sigma: Vector, random: RandomBytes = os.urandom) -> IntVec
     drawn = np.zeros(sigma.shape, dtype=np.int64)
     missing = np.arange(len(sigma))
     while len(missing):
-        tries = np.repeat(missing, int(np.ceil(ACCEPTED)))
+        tries = np.repeat(missing, DRAWS)
         numbers, kept = _tries(sigma[tries], random)
         chosen, first = np.unique(tries[kept], return_index=True)
         drawn[chosen] = numbers[kept][first]
@@ -59,13 +56,13 @@ def _tries(sigma: Vector, random: RandomBytes) -> tuple[IntVector, np.ndarray]:
     reach = np.floor(WINDOW * sigma).astype(np.int64)
     width = (2 * reach + 1).astype(np.uint64)
     bits = np.ceil(np.log2(width.astype(float) + 1)).astype(np.uint64)
-    raw = _words(len(sigma), random) >> (np.uint64(HALF_BITS) - bits)
+    raw = _words(len(sigma), random) >> (np.uint64(BITS) - bits)
     numbers = raw.astype(np.int64) - reach
     inside = raw < width
     x = (numbers / sigma) ** 2 / 2
-    halvings = np.minimum(np.floor(x / np.log(2)), HALF_BITS - 1)
+    halvings = np.minimum(np.floor(x / np.log(2)), BITS - 1)
     fraction = np.exp(halvings * np.log(2) - x)
-    zeros = _words(len(sigma), random) << (np.uint64(HALF_BITS - 1) - halvings.astype(np.uint64)) << np.uint64(1)
+    zeros = _words(len(sigma), random) << (np.uint64(BITS - 1) - halvings.astype(np.uint64)) << np.uint64(1)
     uniform = (_words(len(sigma), random) >> np.uint64(11)) * 2.0**-53
     return numbers, inside & (zeros == 0) & (uniform < fraction)
 
