@@ -19,6 +19,7 @@ from tests.verification import (
     packages,
     populations,
     replays,
+    series,
     splits,
 )
 from tests.verification.claims import CLAIMS, Claim
@@ -26,7 +27,7 @@ from tests.verification.claims import CLAIMS, Claim
 TARGET = Path(__file__).parents[2] / "docs" / "verification.md"
 COMMAND = "python -m tests.verification"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lingam", "CausalDisco")
-SUBJECTS = (packages, splits, populations, ledgers, editions, doors, masks, replays, hostile, knowledge)
+SUBJECTS = (packages, series, splits, populations, ledgers, editions, doors, masks, replays, hostile, knowledge)
 """Modules with claims, in the order of the report."""
 
 
