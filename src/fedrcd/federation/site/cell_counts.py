@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -37,6 +38,17 @@ def small_cells(rows: Rows, most: int, rules: Rules) -> Iterator[tuple[str, ...]
         for names, count in zip(chosen, counts, strict=True):
             if count[count > 0].min() < rules.cell:
                 yield names
+
+
+def least_joint_cell(rows: Rows, rules: Rules) -> int:
+    """Rows in the smallest cell of all few-level columns together; cells of some of them are made of these."""
+    levels = few_levels(rows, rules.levels)
+    counts: Counter[bytes] = Counter()
+    for values, *_ in rows.chunks():
+        codes = [np.searchsorted(known, values[:, rows.columns.index(name)]) for name, known in levels.items()]
+        cells, found = np.unique(np.array(codes, dtype=np.int8).T, axis=0, return_counts=True)
+        counts.update(dict(zip(map(bytes, cells), found.tolist(), strict=True)) if len(codes) else {b"": len(values)})
+    return min(counts.values(), default=0)
 
 
 def _counted(rows: Rows, levels: dict[str, Vector], chosen: list[tuple[str, ...]]) -> list[IntVector]:

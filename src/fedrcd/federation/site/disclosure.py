@@ -46,7 +46,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fedrcd.federation.messages.refusals import Refusal, Refused
-from fedrcd.federation.site.cell_counts import few_levels, small_cells
+from fedrcd.federation.site.cell_counts import least_joint_cell, small_cells
 from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
 from fedrcd.federation.site.residual_rules import (
     few_checks,
@@ -235,8 +235,11 @@ def quadruples_of_levels(context: RuleContext) -> None:
 
 def all_levels_together(context: RuleContext) -> None:
     """Refuse small cells of all few-level columns together: from entropies along some orders each cell follows."""
-    levels = len(few_levels(context.rows, context.rules.levels))
-    _check_cells(context, levels)
+    least = least_joint_cell(context.rows, context.rules)
+    if least < context.rules.cell:
+        raise Refused(
+            Refusal.CELLS, f"fewer than {context.rules.cell} rows share a combination of all few-level columns"
+        )
 
 
 def _check_cells(context: RuleContext, most: int) -> None:
