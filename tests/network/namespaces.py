@@ -1,6 +1,7 @@
 """A federation in network namespaces: a coordinator and three sites with addresses of their own, and cables to pull."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -118,6 +119,13 @@ class Namespaces(Machines):
         command = self.fedrcd(*words, "--out", out, "--clear", "--trust-coordinator", *more)
         inside = ["ip", "netns", "exec", self.space(COORDINATOR), *command]
         return subprocess.Popen(inside, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def online(self):
+        """The sites that the coordinator calls online."""
+        command = self.fedrcd("coordinator", "status", "--state", self.folder / COORDINATOR, "--json")
+        inside = ["ip", "netns", "exec", self.space(COORDINATOR), *command]
+        said = subprocess.run(inside, capture_output=True, text=True, check=True).stdout
+        return {name for name, is_there in json.loads(said)["sites"].items() if is_there}
 
     def kill_inside(self, name, *words):
         """Kill the process of a machine whose arguments hold these words, without warning."""
