@@ -80,7 +80,7 @@ def test_a_cut_of_a_minute_is_outlasted(network):
     network.pull(B)
     began = time.monotonic()
     time.sleep(UNHEARD)
-    assert network.online() == {A, C}
+    assert B not in network.online()
     time.sleep(max(0.0, began + CUT - time.monotonic()))
     network.plug_in(B)
     assert right(network, out, process)
@@ -130,8 +130,8 @@ def told(network, name, words, **changes):
     network.start_site(C, **changes)
     until(lambda: words in log.read_text()[start:], name)
     time.sleep(12)  # two further tries
-    network.stop(C)
     lines = [line for line in log.read_text()[start:].splitlines() if line.startswith(f"site {C}: ")]
+    network.stop(C)
     network.start_site(C)
     return len([line for line in lines if words in line]) == 1 == len(lines)
 
