@@ -34,3 +34,21 @@ def test_a_node_that_is_refused_twice_at_once_ends():
     )
     assert done.returncode == UNKNOWN_NODE
     assert done.stderr.endswith("the coordinator does not know this node\n")
+
+
+NOT_ADMITTED = """
+from fedrcd.federation.flower.node_process import tell_unknown_key
+
+tell_unknown_key()
+from flwr.supernode import fleet_http_connection as connection
+
+connection.flwr_exit(connection.ExitCode.SUPERNODE_CONNECTION_ERROR, "Failed to activate")
+"""
+
+
+def test_a_node_that_is_not_admitted_ends_with_a_code_of_its_own():
+    done = subprocess.run(
+        [sys.executable, "-c", NOT_ADMITTED], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == UNKNOWN_NODE
+    assert "Failed to activate" in done.stderr

@@ -36,6 +36,24 @@ def end_at_once() -> None:
     node.register_signal_handlers = register_and_replace
 
 
+def tell_unknown_key() -> None:
+    """Make SuperNode end as one that the coordinator does not know where it could not even begin."""
+    from flwr.supercore.exit import ExitCode
+    from flwr.supernode import fleet_http_connection
+
+    connection: Any = fleet_http_connection
+    assert hasattr(connection, "flwr_exit"), "this is not the pinned version of Flower"
+    leave: Any = connection.flwr_exit
+
+    def told(code: int, message: str = "", *more: Any, **settings: Any) -> None:
+        if code != ExitCode.SUPERNODE_CONNECTION_ERROR:
+            leave(code, message, *more, **settings)
+        os.write(2, f"{message}\n".encode())
+        _end()
+
+    connection.flwr_exit = told
+
+
 def look_often() -> None:
     """Make SuperNode look for messages more often than every three seconds."""
     from flwr.supernode import start_client_internal
@@ -64,6 +82,7 @@ def main() -> None:
     from flwr.supernode.cli import flower_supernode
 
     end_at_once()
+    tell_unknown_key()
     look_often()
     be_heard_often()
     answer_own_account_only()
