@@ -50,7 +50,7 @@ def test_rows_that_decide_the_order_are_spoken_of(simulated):
 
 
 @pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
-@pytest.mark.parametrize("noise", NOISE_FAMILIES)
+@pytest.mark.parametrize("noise", NOISE_FAMILIES[::3])
 def test_nothing_is_said_of_clean_rows(noise):
     rng = np.random.default_rng([5, NOISE_FAMILIES.index(noise)])
     X = random_model(P, noise=noise, rng=rng).sample(SITES * ROWS, rng)

@@ -16,6 +16,7 @@ from tests.verification import (
     knowledge,
     ledgers,
     masks,
+    noise,
     packages,
     populations,
     replays,
@@ -27,7 +28,7 @@ from tests.verification.claims import CLAIMS, Claim
 TARGET = Path(__file__).parents[2] / "docs" / "verification.md"
 COMMAND = "python -m tests.verification"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lingam", "CausalDisco")
-SUBJECTS = (packages, series, splits, populations, ledgers, editions, doors, masks, replays, hostile, knowledge)
+SUBJECTS = (packages, series, splits, populations, ledgers, editions, doors, masks, noise, replays, hostile, knowledge)
 """Modules with claims, in the order of the report."""
 
 
