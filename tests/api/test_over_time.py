@@ -203,3 +203,14 @@ def test_what_cannot_be_had_is_refused_in_one_line():
     ):
         with pytest.raises(ConfigError, match=problem):
             wrong()
+
+
+def test_var_lingam_refuses_what_is_no_series():
+    from fedrcd.lingam import VARLiNGAM
+
+    with pytest.raises(DataError, match="a table of finite numbers"):
+        VARLiNGAM().fit([[1.0, np.nan], [2.0, 3.0]])
+    with pytest.raises(DataError, match="5 rows of 2 columns do not determine 2 steps back"):
+        VARLiNGAM(lags=2).fit(np.ones((5, 2)))
+    with pytest.raises(ConfigError, match="criterion must be one of aic"):
+        VARLiNGAM(criterion="best")

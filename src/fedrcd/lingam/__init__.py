@@ -14,5 +14,6 @@ from fedrcd import __version__
 from fedrcd.lingam.bootstrap_result import BootstrapResult
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
 from fedrcd.lingam.utils import make_dot, make_prior_knowledge
+from fedrcd.lingam.var_lingam import VARLiNGAM
 
-__all__ = ["BootstrapResult", "DirectLiNGAM", "__version__", "make_dot", "make_prior_knowledge"]
+__all__ = ["BootstrapResult", "DirectLiNGAM", "VARLiNGAM", "__version__", "make_dot", "make_prior_knowledge"]
