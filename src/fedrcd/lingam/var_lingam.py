@@ -122,7 +122,7 @@ def _beside(rows: Matrix, lags: int) -> Matrix:
 def _autoregression(rows: Matrix, lags: int) -> Matrix:
     """Coefficients by least squares without a constant, shape (lags, p, p)."""
     p, beside = rows.shape[1], _beside(rows, lags)
-    taken: Matrix = np.linalg.lstsq(beside[:, p:], beside[:, :p], rcond=None)[0]
+    taken = np.linalg.lstsq(beside[:, p:], beside[:, :p], rcond=None)[0].astype(np.float64)
     return np.stack([taken[lag * p : (lag + 1) * p].T for lag in range(lags)])
 
 
