@@ -12,7 +12,7 @@ from experiments.harness.cells import QUICK, Cell, Scale
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Plotted:
     """Points with error bars, one method's as a rule."""
 
     label: str
@@ -28,7 +28,7 @@ class Panel:
     title: str
     x: str
     y: str
-    series: list[Series]
+    series: list[Plotted]
     kind: Literal["bars", "lines"] = "lines"
     log_x: bool = False
     log_y: bool = False

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from experiments.harness.experiment import Series
+from experiments.harness.experiment import Plotted
 from experiments.tasks.recovery import DATA
 from fedrcd.data.simulate.noise import REGIMES
 
@@ -19,7 +19,7 @@ LEGEND = "mean ± standard error [standard deviation] over data sets"
 REGIME_NAMES = ("symmetric", "skewed", "mixed")
 
 
-class Spread(NamedTuple):
+class SeedSpread(NamedTuple):
     """A mean, how much single values vary, how much the mean does, and of how many values."""
 
     mean: float
@@ -38,14 +38,14 @@ class Spread(NamedTuple):
         return f"{self.mean:.{digits}f} ± {self.se:.{digits}f}"
 
 
-def spread(values: npt.ArrayLike) -> Spread:
+def spread(values: npt.ArrayLike) -> SeedSpread:
     """Summary of values, those that are missing left out."""
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if len(known) == 0:
-        return Spread(np.nan, np.nan, np.nan, 0)
+        return SeedSpread(np.nan, np.nan, np.nan, 0)
     sd = float(known.std(ddof=1)) if len(known) > 1 else np.nan
-    return Spread(float(known.mean()), sd, sd / float(np.sqrt(len(known))), len(known))
+    return SeedSpread(float(known.mean()), sd, sd / float(np.sqrt(len(known))), len(known))
 
 
 class Difference(NamedTuple):
@@ -148,12 +148,12 @@ def regime_table(frame: pd.DataFrame, value: str = "accuracy", digits: int = 3) 
     yield from markdown(["method", *REGIME_NAMES, "all families", "data sets"], rows)
 
 
-def curves(frame: pd.DataFrame, methods: Sequence[str], x: str, value: str = "accuracy") -> list[Series]:
+def curves(frame: pd.DataFrame, methods: Sequence[str], x: str, value: str = "accuracy") -> list[Plotted]:
     """A line per method against a numeric column, with standard errors."""
     lines = []
     for method in methods:
         own = select(frame, method=method)
         places = sorted({float(at) for at in own[x]})
         points = [spread(own[own[x] == at][value]) for at in places]
-        lines.append(Series(method, places, [point.mean for point in points], [point.se for point in points]))
+        lines.append(Plotted(method, places, [point.mean for point in points], [point.se for point in points]))
     return lines

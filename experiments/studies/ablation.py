@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
 from experiments.pages.summary import (
     LEGEND,
     REGIME_NAMES,
@@ -114,12 +114,12 @@ def figures(frame: pd.DataFrame) -> Iterator[Figure]:
     """Figure 2a, and the drift."""
     recovered, drifted = select(frame, task="recover"), select(frame, task="drift")
     points = [spread(select(recovered, method=method)["accuracy"]) for method in ORDER]
-    bars = Series("all noise families", list(ORDER), [point.mean for point in points], [point.se for point in points])
+    bars = Plotted("all noise families", list(ORDER), [point.mean for point in points], [point.se for point in points])
     left = Panel(title="Ablation", x="", y="AncAcc", series=[bars], kind="bars", limits=(0.5, 1.0))
     lines = []
     for name in ("compounded", "single"):
         medians = drifted.groupby("step")[name].median()
-        lines.append(Series(name, medians.index.astype(float).tolist(), medians.tolist(), [0.0] * len(medians)))
+        lines.append(Plotted(name, medians.index.astype(float).tolist(), medians.tolist(), [0.0] * len(medians)))
     yield Figure("ablation", [left])
     drift_panel = Panel(title="Def against actual residuals", x="step", y="relative error", series=lines, log_y=True)
     yield Figure("drift", [drift_panel])

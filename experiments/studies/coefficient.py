@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
 from experiments.pages.ratios import EFFECT, ratios
 from experiments.pages.summary import REGIME_NAMES, in_regime, markdown, paired, regime_table, select, spread
 from experiments.tasks.overflow import unguarded
@@ -146,7 +146,7 @@ def figures(frame: pd.DataFrame) -> Iterator[Figure]:
             line = select(own, coefficient=name, rows=size)
             line = line[line["skewness"] > 0].sort_values("skewness")
             values = (line["robust"] * size).tolist()
-            series.append(Series(f"{name}, N = {size:,}", line["skewness"].tolist(), values, [0.0] * len(line)))
+            series.append(Plotted(f"{name}, N = {size:,}", line["skewness"].tolist(), values, [0.0] * len(line)))
     panel = Panel(
         title="coefficients", x="skewness of the source", y="N x robust variance", series=series, log_x=True, log_y=True
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale, Value
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
 from experiments.pages.summary import markdown, methods_of, select, spread
 from experiments.tasks.costs import cost
 from experiments.tasks.recovery import recovery_cells
@@ -133,7 +133,7 @@ def figures(frame: pd.DataFrame) -> Iterator[Figure]:
         for method in methods_of(costs):
             own = select(costs, method=method).sort_values("p")
             values = (own[name] * factor).tolist()
-            series.append(Series(method, own["p"].astype(float).tolist(), values, [0.0] * len(own)))
+            series.append(Plotted(method, own["p"].astype(float).tolist(), values, [0.0] * len(own)))
         panels.append(Panel(title=title, x="p", y=title, series=series, log_x=True, log_y=True))
     yield Figure("complexity", panels)
 

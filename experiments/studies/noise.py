@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
 from experiments.pages.summary import (
     LEGEND,
     REGIME_NAMES,
@@ -63,7 +63,7 @@ def bars(frame: pd.DataFrame, value: str, title: str) -> Panel:
         points = [spread(in_regime(own, regime)[value]) for regime in REGIME_NAMES]
         if points[0].n:
             means, errors = [point.mean for point in points], [point.se for point in points]
-            series.append(Series(method, list(REGIME_NAMES), means, errors))
+            series.append(Plotted(method, list(REGIME_NAMES), means, errors))
     limits = (0.4, 1.02) if value == "accuracy" else None
     return Panel(title=title, x="noise", y=title, series=series, kind="bars", limits=limits)
 

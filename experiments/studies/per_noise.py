@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
 from experiments.pages.summary import markdown, methods_of, paired, select, spread
 from experiments.tasks.recovery import FAMILY, SCALE_FREE, paper_settings, recovery_cells
 from fedrcd.data.simulate.noise import NOISE_FAMILIES
@@ -65,7 +65,7 @@ def figures(frame: pd.DataFrame) -> Iterator[Figure]:
             own = select(frame, method=method)
             points = [spread(select(own, noise=noise)[value]) for noise in NOISE_FAMILIES]
             means, errors = [point.mean for point in points], [point.se for point in points]
-            series.append(Series(method, list(NOISE_FAMILIES), means, errors))
+            series.append(Plotted(method, list(NOISE_FAMILIES), means, errors))
         limits = (0.4, 1.02) if value == "accuracy" else None
         panel = Panel(title=f"{name} per noise family", x="", y=name, series=series, kind="bars", limits=limits)
         yield Figure(f"per-noise-{name.lower()}", [panel])

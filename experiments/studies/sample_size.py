@@ -9,7 +9,7 @@ import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
 from experiments.harness.experiment import Experiment, Figure, Panel
-from experiments.pages.summary import Spread, curves, data_sets, markdown, select, spread
+from experiments.pages.summary import SeedSpread, curves, data_sets, markdown, select, spread
 from experiments.tasks.population import population
 from experiments.tasks.recovery import FAMILY, SCALE_FREE, paper_settings, recovery_cells
 
@@ -61,7 +61,7 @@ def text(frame: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _reached(points: dict[int, Spread], limit: Spread, level: float) -> str:
+def _reached(points: dict[int, SeedSpread], limit: SeedSpread, level: float) -> str:
     """The fewest rows from which on the mean stays at a level."""
     if limit.n and limit.mean < level:
         return "never"

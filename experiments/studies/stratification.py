@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
 from experiments.pages.summary import (
     LEGEND,
     REGIME_NAMES,
-    Spread,
+    SeedSpread,
     in_regime,
     markdown,
     paired,
@@ -90,7 +90,7 @@ def _guessed(frame: pd.DataFrame, guess: Guess) -> pd.DataFrame:
     return select(frame, **wanted)
 
 
-def _ours(frame: pd.DataFrame, method: str, regime: str, *, standardised: bool) -> Spread:
+def _ours(frame: pd.DataFrame, method: str, regime: str, *, standardised: bool) -> SeedSpread:
     return spread(in_regime(select(frame, method=method, scaling=float(standardised)), regime)["accuracy"])
 
 
@@ -226,9 +226,9 @@ def figures(frame: pd.DataFrame) -> Iterator[Figure]:
             printed = [PAPER[method].at(regime, standardised=standardised) for method in methods]
             ours = [_ours(stated, method, regime, standardised=standardised) for method in methods]
             series.append(
-                Series(f"{data}, paper", list(methods), [mean for mean, _ in printed], [error for _, error in printed])
+                Plotted(f"{data}, paper", list(methods), [mean for mean, _ in printed], [error for _, error in printed])
             )
-            series.append(Series(f"{data}, ours", list(methods), [one.mean for one in ours], [one.se for one in ours]))
+            series.append(Plotted(f"{data}, ours", list(methods), [one.mean for one in ours], [one.se for one in ours]))
         panels.append(Panel(title=f"{regime} noise", x="", y="AncAcc", series=series, kind="bars", limits=(0.2, 1.02)))
     yield Figure("stratification", panels)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.cells import Cell, Scale
-from experiments.harness.experiment import Experiment, Figure, Panel, Series
-from experiments.pages.summary import Spread, data_sets, markdown, select, spread
+from experiments.harness.experiment import Experiment, Figure, Panel, Plotted
+from experiments.pages.summary import SeedSpread, data_sets, markdown, select, spread
 from experiments.tasks.recovery import paper_settings, recovery_cells
 from experiments.tasks.stretching import TOP, stretch
 
@@ -74,13 +74,13 @@ def _table(frame: pd.DataFrame, way: str, column: str) -> Iterator[str]:
     yield f"Data sets by line: {data_sets(select(frame, way=way, amount=AMOUNTS[way][0]))}.\n"
 
 
-def _accuracy(frame: pd.DataFrame, method: str) -> Spread:
+def _accuracy(frame: pd.DataFrame, method: str) -> SeedSpread:
     if method == SORT:
         return spread(select(frame, method=METHODS[0])["sorted_accuracy"])
     return spread(select(frame, method=method)["accuracy"])
 
 
-def _points(frame: pd.DataFrame, way: str, method: str) -> list[tuple[float, Spread]]:
+def _points(frame: pd.DataFrame, way: str, method: str) -> list[tuple[float, SeedSpread]]:
     """Varsortability and accuracy of a method, by ascending varsortability."""
     points = []
     for amount in AMOUNTS[way]:
@@ -115,7 +115,7 @@ def figures(frame: pd.DataFrame) -> Iterator[Figure]:
         for method in (*METHODS, SORT):
             points = _points(stretched, way, method)
             x, y = [v for v, _ in points], [one.mean for _, one in points]
-            series.append(Series(method, x, y, [one.se for _, one in points]))
+            series.append(Plotted(method, x, y, [one.se for _, one in points]))
         panels.append(Panel(title=title, x="varsortability", y="AncAcc", series=series, limits=(0.2, 1.02)))
     yield Figure("when-scale-suffices", panels)
 

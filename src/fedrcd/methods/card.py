@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from fedrcd.errors import ConfigError
-from fedrcd.methods.costs import Estimate, of_pairs
+from fedrcd.methods.costs import CostEstimate, of_pairs
 from fedrcd.methods.settings import COMMON_OPTIONS
 from fedrcd.methods.skeleton import Parts
 
@@ -126,7 +126,7 @@ class Card:
     """For a method of several rounds: whether every question follows from pooled whole numbers, on any machine."""
     auto: Auto | None = None
     """When `auto` takes it; None if never."""
-    cost: Estimate | None = None
+    cost: CostEstimate | None = None
     """What a run of it costs; None where nobody has said."""
     private: bool = False
     """Whether its sums leave with noise on them, so that it finds something else every time."""

@@ -51,10 +51,10 @@ class RunCost(NamedTuple):
     sent: float
 
 
-Estimate = Callable[[Job], RunCost]
+CostEstimate = Callable[[Job], RunCost]
 
 
-def of_pairs(order: int) -> Estimate:
+def of_pairs(order: int) -> CostEstimate:
     """One round of pair sums of some order."""
 
     def estimate(job: Job) -> RunCost:
@@ -83,7 +83,7 @@ def of_residuals(job: Job) -> RunCost:
     return _cost(job, at_sites, p - 1, 4e-8 * p**3 + 8e-4 * p, sent, 60 * 8 * p**2)
 
 
-def of_entropies(*, lazily: bool) -> Estimate:
+def of_entropies(*, lazily: bool) -> CostEstimate:
     """A round of entropy sums of all pairs for each variable, or a few questions with fewer pairs."""
 
     def estimate(job: Job) -> RunCost:
@@ -96,7 +96,7 @@ def of_entropies(*, lazily: bool) -> Estimate:
     return estimate
 
 
-def of_tensor(*, refined: bool) -> Estimate:
+def of_tensor(*, refined: bool) -> CostEstimate:
     """One round of tensor sums, and exact deflation; with or without refinement."""
 
     def estimate(job: Job) -> RunCost:
@@ -109,7 +109,7 @@ def of_tensor(*, refined: bool) -> Estimate:
     return estimate
 
 
-def of_directions(whitenings: int) -> Estimate:
+def of_directions(whitenings: int) -> CostEstimate:
     """Rounds of whitening, and one of the tensor of directions."""
 
     def estimate(job: Job) -> RunCost:
