@@ -62,7 +62,9 @@ class Federated:
             table.insert(0, "id", [f"patient-{site}-{k}" for k in range(len(table))])
             table.to_parquet(self.disk.data(site))
         self.services = {
-            site: SiteService(self.disk.settings(site, key=str(folder / "keys" / site), trust_coordinator=False))
+            site: SiteService(
+                self.disk.settings(site, key=str(folder / "keys" / site), trust_coordinator=False, clear=True)
+            )
             for site in NAMES
         }
         configuration = configure(self.federation, grid=ARITHMETIC["exact"])
