@@ -47,7 +47,7 @@ def whole_residual_map(cov: Matrix, given: tuple[int, ...]) -> ResidualMap:
     return ResidualMap(R, rest, (left + left.T) / 2)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _swept(cov: bytes, p: int, given: tuple[int, ...]) -> Swept:
     """All residuals given some variables; those given one less are mostly known already."""
     if not given:

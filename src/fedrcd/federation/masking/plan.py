@@ -15,6 +15,7 @@ from fedrcd.federation.masking.adding import require_possible
 from fedrcd.federation.masking.answers import MaskedQuestion
 from fedrcd.federation.masking.coverage import require_hidden, totals_of
 from fedrcd.federation.masking.derivation import digest
+from fedrcd.federation.masking.ring import Words
 from fedrcd.federation.masking.vectors import Shape
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.methods.registry import build, find
@@ -22,7 +23,7 @@ from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.groups import GroupedQuestion
-from fedrcd.protocol.questions import Question
+from fedrcd.protocol.questions import Question, Rounds
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import to_bytes
 from fedrcd.runs.finding import Resampling
@@ -40,11 +41,34 @@ class Planned(NamedTuple):
     totals: list[frozenset[tuple[str, str]]]
 
 
-class Replay(NamedTuple):
-    """Where a method is after some rounds: at a question, or at its end."""
+@dataclass(slots=True)
+class Replay:
+    """A site's own copy of the method of a run: at a question, `planned`, or at its end, with an `estimate`.
 
-    planned: Planned | None
-    estimate: Estimate | None
+    `rows` is how many there are over all sites at most.
+    """
+
+    plan: MaskedPlan
+    federation: Federation
+    cohort: tuple[str, ...]
+    rows: int
+    conversation: Rounds[Estimate]
+    planned: Planned | None = None
+    estimate: Estimate | None = None
+
+    def add(self, total: Words) -> None:
+        """Go on with the total of the round; raises unless some rows can have it and the next question can be asked."""
+        if self.planned is None:
+            raise ProtocolError("there are more rounds than the method asks for")
+        sums = self.planned.shape.pooled(total)
+        require_possible(sums, self.rows)
+        try:
+            with one_blas_thread():
+                question = self.conversation.send(sums)
+        except StopIteration as end:
+            self.planned, self.estimate = None, end.value
+            return
+        self.planned = self.plan.planned(question, self.federation, self.cohort)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,24 +168,19 @@ class MaskedPlan:
     def replayed(
         self, federation: Federation, cohort: tuple[str, ...], totals: bytes, sources: tuple[int, ...], rows: int
     ) -> Replay:
-        """What the method asks next, or finds, given the totals of all rounds so far, one after the other.
+        """Where the method is given the totals of all rounds so far, one after the other.
 
         `sources` are those that the coordinator took; they are followed if they are as good as the best. `rows` is how
         many there are at most.
         """
         setting = replace(self.setting(federation, cohort_layout(federation, cohort)), followed=sources)
+        replay = Replay(self, federation, cohort, rows, self.parts.rounds(setting))
         with one_blas_thread():
-            conversation = self.parts.rounds(setting)
-            planned, left = self.planned(next(conversation), federation, cohort), totals
-            while left:
-                size = planned.shape.length * planned.shape.ring.width
-                sums = planned.shape.pooled(planned.shape.ring.from_bytes(left[:size], planned.shape.length))
-                require_possible(sums, rows)
-                left = left[size:]
-                try:
-                    planned = self.planned(conversation.send(sums), federation, cohort)
-                except StopIteration as end:
-                    if left:
-                        raise ProtocolError("there are more rounds than the method asks for") from None
-                    return Replay(None, end.value)
-        return Replay(planned, None)
+            replay.planned = self.planned(next(replay.conversation), federation, cohort)
+        left = totals
+        while left and replay.planned is not None:
+            asked = replay.planned.asked
+            size = asked.length * asked.ring.width
+            replay.add(asked.ring.from_bytes(left[:size], asked.length))
+            left = left[size:]
+        return replay

@@ -303,7 +303,8 @@ def answer(
     said = verified(state, roll_calls, roster, question)
     transcript, secret = transcript_of(said), bytes.fromhex(state.secret)
     keys = [RunKey(one.site, one.run_key) for one in said]
-    own = next(one for one in keys if one.site == state.site)
+    site = state.site
+    own = next(one for one in keys if one.site == site)
     chains = {}
     for other in keys:
         if other != own:

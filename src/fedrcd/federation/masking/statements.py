@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_type_hints
 
 from fedrcd.errors import ProtocolError
@@ -68,7 +68,7 @@ class Declaration:
             raise wrong
         try:
             content = json.loads(text)
-            hints = get_type_hints(cls)
+            hints = _hints(cls)
             values = {one.name: _value(content.pop(one.name), hints[one.name]) for one in fields(cls)}  # type: ignore[arg-type]
             made = cls(**values)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -216,6 +216,12 @@ def result_digest(order: Any, effects: Any) -> str:
 def vector_digest(data: bytes) -> str:
     """What identifies masked numbers."""
     return digest(b"vector", data).hex()
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Types of the fields of a statement."""
+    return get_type_hints(kind)
 
 
 def _kind(statement: Declaration) -> str:

@@ -223,15 +223,15 @@ class MaskedSite:
         for k, (site, one) in enumerate(zip(cohort, answers, strict=True)):
             masked[site] = Masked(Signed(*one), data[k * size : (k + 1) * size])
         try:
-            asked_last = plan.replayed(federation, cohort, state.totals, sources, state.rows).planned
-            assert asked_last is not None  # it was answered
-            total, here = site_run.total_of_round(state, masked, self.roster, asked_last.asked)
-            totals = state.totals + asked_last.asked.ring.to_bytes(total)
-            return total, plan.replayed(federation, cohort, totals, sources, state.rows), here
+            replay = plan.replayed(federation, cohort, state.totals, sources, state.rows)
+            assert replay.planned is not None  # it was answered
+            total, here = site_run.total_of_round(state, masked, self.roster, replay.planned.asked)
+            replay.add(total)
         except (ProtocolError, StatisticError, ConfigError) as problem:
             if isinstance(problem, RunAborted | RunRefused):
                 raise
             raise RunAborted(str(problem), state.ended("a total or a question that cannot be")) from None
+        return total, replay, here
 
     def _require_same(self, estimate: Estimate, message: ReplayEnd, state: SiteRun) -> None:
         """Abort unless a result is what the site finds itself: the order exactly, effects as float64 allows."""
