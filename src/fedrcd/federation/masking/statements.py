@@ -68,7 +68,7 @@ class Declaration:
             raise wrong
         try:
             content = json.loads(text)
-            hints = _hints(cls)
+            hints = _hints(cls)  # type: ignore[arg-type]  # a class can be hashed
             values = {one.name: _value(content.pop(one.name), hints[one.name]) for one in fields(cls)}  # type: ignore[arg-type]
             made = cls(**values)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
