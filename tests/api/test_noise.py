@@ -31,6 +31,7 @@ def test_epsilon_takes_the_method_with_noise(simulated):
     assert found.method == "fedrcd-dp"
     assert (found.epsilon, found.delta, found.rounds) == (3.0, 1e-6, 4)
     assert accuracy(found, model) > 0.95
+    assert "under noise: epsilon 3 at delta 1e-06" in str(found)
     np.testing.assert_allclose(found.B, model.B, atol=0.15)
 
 

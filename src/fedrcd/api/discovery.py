@@ -249,6 +249,10 @@ class Discovery:
     def __str__(self) -> str:
         edges = self.edges()
         lines = [f"{self.method}: {self.rows} rows, {self.sites} sites, {self.rounds} rounds, {len(edges)} edges"]
+        if self.epsilon is not None:
+            lines.append(
+                f"under noise: epsilon {self.epsilon:g} at delta {self.delta or 0:g}; the number of rows is noisy, too"
+            )
         lines.append("order: " + ", ".join(self.order))
         lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
