@@ -135,6 +135,15 @@ def test_answers_that_do_not_belong_end_the_run(lie, rounds):
     assert (aborted.value.state.stage, aborted.value.state.chains) == (Stage.ENDED, {})
 
 
+def test_a_question_of_a_round_before_that_comes_late_changes_nothing():
+    run = Rounds()
+    run.go_on()
+    with pytest.raises(RunRefused, match="has gone on"):
+        site_run.stored_answer(run.disks["a"], "question 1", NOW, 1)
+    assert site_run.stored_answer(run.disks["a"], "question 2", NOW, 2)[1] == run.answers["a"].vector
+    assert site_run.stored_answer(run.disks["a"], "question 3", NOW, 3) is None
+
+
 def test_after_the_last_round_there_is_none():
     run = Rounds()
     state, _ = run.next_of("a", goes_on=False)

@@ -223,6 +223,8 @@ def stored_answer(state: SiteRun | None, question: str, now: int, asked_round: i
     require_time(state, now)
     if asked_round == state.round + 1 and (state.chains or state.stage is Stage.CALLED):
         return None
+    if asked_round < state.round:
+        raise RunRefused("the run has gone on since that round")  # a message that came late is no lie
     if (state.round, state.question) != (asked_round, question):
         raise RunAborted("another question after the answer", state.ended("a second question"))
     assert state.answer is not None
