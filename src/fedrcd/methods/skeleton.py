@@ -140,7 +140,7 @@ class Parts(Generic[T]):
         p, past = len(setting.present), setting.past_variables
         if past:
             if not self.deflation.least_squares:
-                raise ConfigError("its sums follow sources alone, and no past; take fedrcd-s, fedrcd-t or fed-direct")
+                raise ConfigError("its sums follow sources alone, and no past; docs/howto/time.md says whose do")
             evidence = yield from self.deflation.remove(setting, marginals, evidence, past)
         steps: list[Step] = []
         scores = self.score(evidence.statistic)
