@@ -16,6 +16,7 @@ NAMES = (
     "erasure",
     "editions",
     "sites",
+    "rows",
     "masks",
     "page",
     "layers",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import BenchmarkRow
+from benchmarks.measure import BenchmarkRow, side_by_side
 
 P = 20
 SIZES = (1_000_000, 4_000_000)
@@ -105,19 +106,50 @@ def measured(task: str, folder: Path) -> dict[str, float]:
 
 
 def run() -> Iterator[BenchmarkRow]:
-    """Folders of Parquet at p = 20, exact arithmetic, by `discover` and `bootstrap`; marks are of a first edition."""
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in TASKS}
+    """Folders of Parquet at p = 20, exact arithmetic; tensor sums beside bare reading."""
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in TASKS if name != "marks"}
     for n in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            make(Path(folder), n, identified=False)
-            for name in ("fedrcd-s", "fedrcd-ni", "bootstrap"):
-                found[name].append(measured(name, Path(folder)))
+            make(Path(folder), n)
+            for name, several in found.items():
+                several.append(measured(name, Path(folder)))
+            if n == SIZES[0]:
+                for arithmetic in ("float", "exact"):
+                    yield BenchmarkRow(
+                        f"from Parquet to {arithmetic} tensor sums / the larger of reading and summing",
+                        f"{from_parquet(Path(folder), arithmetic):.2f}",
+                        "<= 1.5",
+                    )
     for name, several in found.items():
         for n, one in zip(SIZES, several, strict=False):
             yield BenchmarkRow(f"{name}, N = {n:,}: peak beyond the start", f"{one['peak']:.0f} MB", "<= 300 MB")
         if len(several) > 1:
             growth = several[1]["seconds"] / several[0]["seconds"]
             yield BenchmarkRow(f"{name}: time grows by, where rows grow fourfold", f"{growth:.2f}", "linear: 4")
+
+
+def from_parquet(folder: Path, arithmetic: str) -> float:
+    """Seconds from files to tensor sums, as a multiple of what takes longer: bare reading, or summing from memory."""
+    import pyarrow.dataset as datasets
+
+    from fedrcd.data.sources.held import held
+    from fedrcd.data.sources.opening import rows_of
+    from fedrcd.protocol.site import LocalSite
+    from fedrcd.protocol.transport import Setting
+    from fedrcd.statistics.frame import Frame
+    from fedrcd.statistics.grid import ARITHMETIC
+
+    rows = rows_of(folder, "rows")
+    memory = held(rows, math.inf)
+    frame = Frame(np.zeros(P), np.full(P, 2.0))
+    question = Setting(rows.columns, frame, grid=ARITHMETIC[arithmetic]).tensor()
+    read, summed, both = side_by_side(
+        lambda: sum(batch.num_rows for batch in datasets.dataset(folder).to_batches()),
+        lambda: LocalSite("site", memory).answer(question),
+        lambda: LocalSite("site", rows).answer(question),
+        repeats=3,
+    )
+    return both / max(read, summed)
 
 
 def _measure(task: str, folder: Path) -> None:
