@@ -1,12 +1,15 @@
 """Masked runs over machines: the bits of the clear, and nothing answered that does not belong to the run."""
 
 import json
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from fedrcd.cli.main import app
+from fedrcd.errors import ProtocolError
+from fedrcd.federation.coordinator.masked import MaskedTransport
 from fedrcd.federation.masking.signed_result import SIGNATURES
 from fedrcd.federation.masking.site_run import Stage
 from fedrcd.methods.registry import METHODS, build
@@ -60,6 +63,23 @@ def test_every_method_that_is_replayed_has_the_bits_of_the_clear_at_sites_that_t
     found = conducted(disk, Relay(disk), method)
     assert same(found.estimate, reference(disk, method))
     assert found.rounds == METHODS[method].rounds(3)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_run_whose_coordinator_was_killed_goes_on_or_is_started_anew(disk, rounds):
+    real = MaskedTransport.pool
+
+    def killed(self, question):
+        if len(self.rounds) == rounds:
+            raise KeyboardInterrupt
+        return real(self, question)
+
+    with patch.object(MaskedTransport, "pool", killed), pytest.raises(KeyboardInterrupt):
+        conducted(disk, Relay(disk), "fed-direct")
+    if rounds > 1:  # sites have gone on, and keep no answers of rounds before
+        with pytest.raises(ProtocolError, match="give the same command again"):
+            conducted(disk, Relay(disk), "fed-direct")
+    assert same(conducted(disk, Relay(disk), "fed-direct").estimate, reference(disk, "fed-direct"))
 
 
 def test_every_site_has_the_result_of_its_own_replay(disk):

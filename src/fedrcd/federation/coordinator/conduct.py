@@ -14,7 +14,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.deciding_sites import SumsOfSites, can_leave_out, tell_deciding, without_each
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
-from fedrcd.federation.coordinator.masked import TERMS, MaskedCaller, MaskedTransport
+from fedrcd.federation.coordinator.masked import OVER, TERMS, MaskedCaller, MaskedTransport
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller
@@ -68,6 +68,8 @@ class Conductor:
                 called = self._called(transport, choice)
                 found = self._converse(called, choice)
             except SiteLost as lost:
+                if lost.refusal in OVER:
+                    (Path(self.plan.folder) / TERMS).unlink(missing_ok=True)
                 before, choice = choice, self._instead(choice, lost)
                 if choice == before:
                     cohort = self._without(cohort, lost)

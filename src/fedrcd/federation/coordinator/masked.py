@@ -48,6 +48,9 @@ TERMS = "masked.json"
 LIFETIME = 6 * 86400
 """Seconds until a masked run expires: until then sites keep its keys, and people there can approve."""
 
+OVER = frozenset({Refusal.RUN, Refusal.EXPIRED})
+"""Refusals of a site for which a run is over: the same command starts another."""
+
 LEAST_LEFT = 3600
 """Seconds that a run must last when it is resumed."""
 
@@ -213,14 +216,9 @@ class MaskedCaller:
             lambda site: pack_message(MaskedCallRequest(site, terms.content.decode(), PROGRAM)),
             partial(self._judged, terms),
         )
-        try:
-            replies = gather.answers(0)
-            signed = {site: Signed(one.statement, one.signature) for site, one in replies.items()}
-            said = self._agreed(terms, [signed[site] for site in reaches.cohort], roster, planned)
-        except SiteLost as lost:
-            if lost.refusal in {Refusal.RUN, Refusal.EXPIRED}:
-                self._path.unlink(missing_ok=True)  # the same command starts another run
-            raise
+        replies = gather.answers(0)
+        signed = {site: Signed(one.statement, one.signature) for site, one in replies.items()}
+        said = self._agreed(terms, [signed[site] for site in reaches.cohort], roster, planned)
         calls = {site: _as_call(reply) for site, reply in replies.items()}
         notes = (*notes_on(calls, caller.federation), *caller.require_alike(calls), *self._told(said, roster, planned))
         setting = plan.setting(caller.federation, planned.layout)
