@@ -214,3 +214,15 @@ def test_var_lingam_refuses_what_is_no_series():
         VARLiNGAM(lags=2).fit(np.ones((5, 2)))
     with pytest.raises(ConfigError, match="criterion must be one of aic"):
         VARLiNGAM(criterion="best")
+
+
+def test_longitudinal_lingam_refuses_what_it_cannot_order():
+    from fedrcd.lingam import LongitudinalLiNGAM
+
+    rows = np.random.default_rng(0).exponential(size=(400, 2))
+    with pytest.raises(DataError, match="1 times do not have 1 times before them"):
+        LongitudinalLiNGAM().fit([rows])
+    with pytest.raises(DataError, match="for the same rows and columns at every time"):
+        LongitudinalLiNGAM().fit([rows, rows[:40]])
+    with pytest.raises(ConfigError, match="from_t must be at least 1"):
+        LongitudinalLiNGAM().fit([rows, rows[::-1]]).estimate_total_effect([rows, rows], 0, 0, 1, 1)

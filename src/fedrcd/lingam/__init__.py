@@ -3,7 +3,9 @@
 ::
 
     from fedrcd import lingam
-    from fedrcd.lingam.utils import make_dot, make_prior_knowledge
+    from fedrcd.lingam.longitudinal_lingam import LongitudinalLiNGAM
+from fedrcd.lingam.longitudinal_lingam import LongitudinalLiNGAM
+from fedrcd.lingam.utils import make_dot, make_prior_knowledge
 
     model = lingam.DirectLiNGAM().fit(X)
 """
@@ -13,7 +15,16 @@ from __future__ import annotations
 from fedrcd import __version__
 from fedrcd.lingam.bootstrap_result import BootstrapResult
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
+from fedrcd.lingam.longitudinal_lingam import LongitudinalLiNGAM
 from fedrcd.lingam.utils import make_dot, make_prior_knowledge
 from fedrcd.lingam.var_lingam import VARLiNGAM
 
-__all__ = ["BootstrapResult", "DirectLiNGAM", "VARLiNGAM", "__version__", "make_dot", "make_prior_knowledge"]
+__all__ = [
+    "BootstrapResult",
+    "DirectLiNGAM",
+    "LongitudinalLiNGAM",
+    "VARLiNGAM",
+    "__version__",
+    "make_dot",
+    "make_prior_knowledge",
+]
