@@ -123,6 +123,7 @@ def matching(place: Source, federation: Federation, site: SiteEntry, conditions:
     _require_declared(schema.names, federation, site, place.name)
     if federation.id_column not in schema.names:
         require_identified(site_tables(place, federation, site))
+        return {label: set() for label in site.blocks}  # there are no rows
     tests = [_condition(condition, schema, place.name) for condition in conditions]
     labels = federation.block_column if federation.block_column in schema.names else ""
     texts = [name for name in (federation.id_column, labels) if name in schema.names]

@@ -124,9 +124,8 @@ class LocalSite:
     def _sums(self, question: Question[Any], *, fills: bool) -> Any:
         spread = spread_of(self.rows)
         if spread is not None and question.grid is not None:  # float sums depend on the order in which they are added
-            return spread.add_up(
-                partial(_sums_of_part, replace(self, rows=NOWHERE, threads=1), question, fills), spread.parts
-            )
+            bare = replace(self, rows=NOWHERE, threads=1, grouping=None)  # the secret of the groups stays here
+            return spread.add_up(partial(_sums_of_part, bare, question, fills), spread.parts)
         sums_of_piece = self._piecewise(question, fills=fills)
         size = ROWS_PER_PIECE if question.grid is None else ROWS_PER_EXACT_PIECE
         with one_blas_thread():

@@ -1,10 +1,13 @@
 """Rows that a cluster reads: one digest, whatever workers there are, and whichever of them dies."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pandas as pd
@@ -20,6 +23,11 @@ from fedrcd.data.sources.dask_rows import DaskCluster, DaskFolder
 from fedrcd.data.sources.folder import Folder
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.protocol.groups import Grouping
+from fedrcd.protocol.site import NOWHERE, LocalSite
+from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.frame import Frame
+from fedrcd.statistics.grid import ARITHMETIC
 
 distributed = pytest.importorskip("distributed", reason="Dask is not here: pip install 'fedrcd[dask]'")
 pytestmark = [
@@ -93,6 +101,28 @@ def test_rows_that_are_chosen_by_place_or_identifier_are_summed_here(folder):
     first = lambda chunk: chunk.places < 3 if chunk.places is not None else chunk.values[:, 0] > 0  # noqa: E731
     assert spread_of(table.select(first)) is None
     assert len(spread_of(table.select(lambda chunk: chunk.values[:, 0] > 0, by_values=True)).parts) == 6
+
+
+def test_the_secret_of_the_groups_does_not_go_to_a_cluster(folder):
+    sent = []
+    rows = ArrowRows.of(source_at(f"dask:tcp://127.0.0.1:1{folder}"))
+    kept_here = replace(rows, place=replace(rows.place, cluster=Listening(sent)))
+    site = LocalSite("s", Table(kept_here, columns=rows.columns), grouping=Grouping(b"SECRET" * 5))
+    setting = Setting(rows.columns, Frame.identity(4), grid=ARITHMETIC["exact"])
+    site.answer(setting.tensor())
+    assert b"SECRET" in pickle.dumps(replace(site, rows=NOWHERE))  # what the site itself would have told
+    assert b"SECRET" not in pickle.dumps(sent)
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Adds up here, and keeps what a cluster would be sent."""
+
+    sent: list
+
+    def add_up(self, function, parts):
+        self.sent.append((function, parts[0].place.name if hasattr(parts[0], "place") else ""))
+        return reduce(add, map(function, parts))
 
 
 @dataclass(frozen=True)
