@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedrcd.methods.deflations.tensors import TensorEvidence, in_own_units, require_few, without
+from fedrcd.methods.deflations.tensors import TensorEvidence, in_own_units, regress_out, require_few
 from fedrcd.methods.gaussianity import distance_from_gaussian
 from fedrcd.methods.regularity import require_regular, require_rows, require_units
-from fedrcd.methods.skeleton import Evidence, Marginals, local
+from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.directions import Whitening, sharpened, spread_of
@@ -52,15 +52,7 @@ class Directions:
         distance = distance_from_gaussian(tensors.pairs())
         return in_own_units(tensors), Marginals(tensors.count, tensors.mean, tensors.cov, distance)
 
-    def remove(
-        self,
-        setting: Setting,  # noqa: ARG002
-        marginals: Marginals,  # noqa: ARG002
-        evidence: Evidence[TensorEvidence],
-        sources: tuple[int, ...],
-    ) -> Rounds[Evidence[TensorEvidence]]:
-        """Replace all remaining variables by their residuals given the sources."""
-        return local(without(evidence, sources))
+    remove = regress_out
 
 
 def _seen(whitening: Whitening, sums: PairSums, frame: Frame) -> Matrix:

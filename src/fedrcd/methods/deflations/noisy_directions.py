@@ -16,10 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedrcd.methods.deflations.tensors import TensorEvidence, in_own_units, require_few, without
+from fedrcd.methods.deflations.tensors import TensorEvidence, in_own_units, regress_out, require_few
 from fedrcd.methods.gaussianity import distance_from_gaussian
 from fedrcd.methods.regularity import require_regular, require_rows, require_units
-from fedrcd.methods.skeleton import Evidence, Marginals, local
+from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.noisy_question import NoisyQuestion
 from fedrcd.protocol.questions import Rounds, ask
@@ -82,15 +82,7 @@ class NoisyDirections:
         marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, noise=noise**2 / 2)
         return in_own_units(tensors), marginals
 
-    def remove(
-        self,
-        setting: Setting,  # noqa: ARG002
-        marginals: Marginals,  # noqa: ARG002
-        evidence: Evidence[TensorEvidence],
-        sources: tuple[int, ...],
-    ) -> Rounds[Evidence[TensorEvidence]]:
-        """Replace all remaining variables by their residuals given the sources."""
-        return local(without(evidence, sources))
+    remove = regress_out
 
 
 _EXACT: Grid = ARITHMETIC["exact"]  # type: ignore[assignment]

@@ -24,6 +24,17 @@ LARGEST = 150
 """Variables whose tensors fit a coordinator: 0.2 GB on the way, 1 GB per matrix in memory."""
 
 
+def regress_out(
+    _deflation: object,
+    setting: Setting,  # noqa: ARG001
+    marginals: Marginals,  # noqa: ARG001
+    evidence: Evidence[TensorEvidence],
+    sources: tuple[int, ...],
+) -> Rounds[Evidence[TensorEvidence]]:
+    """Replace all remaining variables by their residuals given the sources: how deflations of tensors remove."""
+    return local(without(evidence, sources))
+
+
 @dataclass(frozen=True, slots=True)
 class Tensors:
     """One round; evidence is what fresh sums of residuals at the sites would give, with no approximation.
@@ -52,15 +63,7 @@ class Tensors:
         marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, repaired, even)
         return in_own_units(tensors), marginals
 
-    def remove(
-        self,
-        setting: Setting,  # noqa: ARG002
-        marginals: Marginals,  # noqa: ARG002
-        evidence: Evidence[TensorEvidence],
-        sources: tuple[int, ...],
-    ) -> Rounds[Evidence[TensorEvidence]]:
-        """Replace all remaining variables by their residuals given the sources."""
-        return local(without(evidence, sources))
+    remove = regress_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
