@@ -49,7 +49,7 @@ def cells(scale: Scale) -> Iterator[Cell]:
     """Every way to spoil rows, then clean rows of the paper's setting, of few rows and of hard regimes."""
     for spoiled in (*ERRORS, *LYING, *SEARCHED):
         few = spoiled.p > 10 or spoiled.kind == "searched"
-        for seed in range(scale.fewer if few else max(1, scale.seeds // 2)):
+        for seed in range(scale.fewest if few else scale.fewer):
             for noise in NOISE_FAMILIES:
                 data: dict[str, Value] = {**spoiled._asdict(), "noise": noise, "seed": seed}
                 for method in METHODS:
