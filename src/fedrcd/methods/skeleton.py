@@ -146,12 +146,12 @@ class Parts(Generic[T]):
         scores = self.score(evidence.statistic)
         beyond_doubt = DOUBT * float(np.median(scores)) if self.layers else np.inf
         while True:
-            steps.append(_next(setting, evidence.variables, scores, steps))
+            steps.append(_followed(setting, _next(setting, evidence.variables, scores, steps), steps))
             while len(steps) < p - 1:
                 another = _next(setting, evidence.variables, scores, steps)
                 if another.scores.max() < beyond_doubt:
                     break
-                steps.append(another)
+                steps.append(_followed(setting, another, steps))
             if len(steps) == p - 1:
                 return steps
             before = evidence
@@ -161,9 +161,13 @@ class Parts(Generic[T]):
 
 
 def _next(setting: Setting, variables: tuple[int, ...], scores: Vector, steps: list[Step]) -> Step:
-    """The step after those already made; where an order is followed, the one that this tells."""
+    """The step after those already made."""
     taken = _taken(setting, steps)
-    step = choose(variables, scores, taken, setting.candidates(taken))
+    return choose(variables, scores, taken, setting.candidates(taken))
+
+
+def _followed(setting: Setting, step: Step, steps: list[Step]) -> Step:
+    """The step that is taken after some; where an order is followed, the one that this tells."""
     return following(step, setting.followed[len(steps)]) if len(steps) < len(setting.followed) else step
 
 
