@@ -8,12 +8,15 @@ import time
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.federation.couriers import Direct
+from tests.federation.sites import horizontal
 
 import fedrcd
 from fedrcd.data.rows import spread_of
@@ -23,6 +26,7 @@ from fedrcd.data.sources.dask_rows import DaskCluster, DaskFolder
 from fedrcd.data.sources.folder import Folder
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.site import NOWHERE, LocalSite
 from fedrcd.protocol.transport import Setting
@@ -37,6 +41,7 @@ pytestmark = [
 ]
 X = np.random.default_rng(0).laplace(size=(20_000, 4)).cumsum(axis=1)
 COLUMNS = list("abcd")
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +63,7 @@ def scheduler(tmp_path_factory):
         ("scheduler", ["--host", "127.0.0.1", "--port", "0", *common]),
         *[("worker", ["--nthreads", "1", "--no-nanny", "--local-directory", str(where), *common])] * 2,
     ]
-    own = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}  # this module is known there, too
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}  # where this module is
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": where, "env": own}
     processes = []
     try:
@@ -112,6 +117,24 @@ def test_the_secret_of_the_groups_does_not_go_to_a_cluster(folder):
     site.answer(setting.tensor())
     assert b"SECRET" in pickle.dumps(replace(site, rows=NOWHERE))  # what the site itself would have told
     assert b"SECRET" not in pickle.dumps(sent)
+
+
+def test_a_site_on_a_cluster_answers_as_one_with_a_file(scheduler, tmp_path):
+    disk = horizontal(tmp_path / "files")
+    names = [site.name for site in disk.federation.sites]
+
+    def conducted(disk, courier):
+        return Conductor(disk.plan("fedrcd-s"), disk.federation, say=lambda _: None).run(courier, names)
+
+    plain = conducted(disk, Direct(disk))
+    table = parquet.read_table(disk.data(names[0]))
+    (tmp_path / "folder").mkdir()
+    for number, (first, last) in enumerate([(0, 3), (3, 150), (150, None)]):
+        parquet.write_table(table[first:last], tmp_path / "folder" / f"{number}.parquet")
+    elsewhere = disk.apart(tmp_path / "elsewhere")
+    courier = Direct(elsewhere)
+    courier.services[names[0]] = elsewhere.service(names[0], data=f"dask:{scheduler}{tmp_path / 'folder'}")
+    assert conducted(elsewhere, courier).estimate.B.tobytes() == plain.estimate.B.tobytes()
 
 
 @dataclass(frozen=True)
