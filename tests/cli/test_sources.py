@@ -1,0 +1,40 @@
+"""Bad sources at the command line: the exit code says what kind of trouble it is, and no value is in the output."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedrcd.cli.main import main
+
+PLANTED = "876543.25"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=list("abc"))
+    frame.to_parquet(tmp_path / "1.parquet")
+    frame.assign(b=PLANTED).to_parquet(tmp_path / "2.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["{folder}"], 3),  # a type that changes half-way
+        (["{folder}/nowhere"], 4),
+        (["{folder}/1.parquet", "--query", "select 1"], 2),
+        (["postgresql://me:" + PLANTED + "@host/db", "--query", "select 1"], 2),
+        (["dask:" + PLANTED], 2),
+    ],
+)
+def test_exit_codes(folder, monkeypatch, capsys, words, code):
+    monkeypatch.setattr(sys, "argv", ["fedrcd", "discover", *(word.format(folder=folder) for word in words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    shown = capsys.readouterr()
+    assert ended.value.code == code
+    assert shown.err.startswith("error: ")
+    assert shown.err.count("\n") == 1
+    assert PLANTED not in shown.out + shown.err
