@@ -201,7 +201,9 @@ def test_a_preview_says_what_the_rules_refuse(disk):
 
 def test_a_preview_counts_what_was_released_before_and_stops_judging_at_the_refusal(disk):
     found = previewed(disk, "fedrcd-sx", history=[spent(disk, 850)])
-    too_many = "984 numbers about block 'hospital-a' were released, 31 more asked for, of 1,000"
+    too_many = (
+        "984 numbers about block 'hospital-a' were released, 31 more asked for, of 1,000; see `fedrcd site budget`"
+    )
     assert [one.refusal for one in found.releases] == ["", "", too_many, ""]
     assert found.whole
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any, Protocol
 
-from fedrcd.data.passes import Reading, listening
+from fedrcd.passes import Reading, listening
 
 SECONDS = 2.0
 REPEAT = 10.0

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedrcd.data import passes
-from fedrcd.data.passes import Reading, listening
+from fedrcd import passes
 from fedrcd.data.sources import held
 from fedrcd.data.sources.opening import rows_of
+from fedrcd.passes import Reading, listening
 from fedrcd.report.progress_bar import progress_bar
 
 

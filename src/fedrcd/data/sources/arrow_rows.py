@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fedrcd.data.names import check_names
-from fedrcd.data.passes import Meter
 from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Spread
 from fedrcd.data.sources.source import Source, SpreadSource
 from fedrcd.errors import DataError
+from fedrcd.passes import Meter
 from fedrcd.typing import BoolMatrix, Matrix
 
 if TYPE_CHECKING:
