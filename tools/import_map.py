@@ -1,7 +1,7 @@
 """Draws which folder imports which, from the import graph: docs/figures/rooms.svg, by `make docs`.
 
 An arrow that follows from others is left out: where a -> b -> c, there is no a -> c. What remains is an import that is
-really there. The three modules below everything stand in one box, without arrows.
+really there. The modules below everything stand in one box, without arrows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HOLDS = {
     "graphs": "orders, metrics, knowledge",
 }
 """What is in each folder, in two to four words."""
-LEAVES = ("suggest", "errors", "typing")
+LEAVES = ("passes", "suggest", "errors", "typing")
 FOLDERS = ("flower", "site", "coordinator", "masking", "ledger", "messages")
 """Folders of the federation; its other modules stand together, but for the one that is above them."""
 
