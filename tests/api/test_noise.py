@@ -49,10 +49,13 @@ def test_nothing_of_the_rows_is_told_beside_the_noisy_sums(simulated):
 
 def test_intervals_widen_with_the_noise(simulated):
     X = simulated[1]
-    wide, narrow = (fedrcd.discover(X, epsilon=e, frame=FRAME, weights="none") for e in (0.1, 1000.0))
-    exact = fedrcd.discover(X, "fedrcd-r", weights="none")
-    assert np.max(wide.errors) > 2 * np.max(narrow.errors)
-    assert np.max(narrow.errors) == pytest.approx(np.max(exact.errors), rel=0.5)
+
+    def largest(epsilon):
+        return np.max(fedrcd.discover(X, epsilon=epsilon, frame=FRAME, weights="none").errors)
+
+    exact = np.max(fedrcd.discover(X, "fedrcd-r", weights="none").errors)
+    assert np.mean([largest(0.1) for _ in range(5)]) > 2 * largest(1000.0)
+    assert largest(1000.0) == pytest.approx(exact, rel=0.5)
 
 
 def test_sites_of_one_process_add_the_noise_together(simulated):

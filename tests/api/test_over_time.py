@@ -194,7 +194,7 @@ def test_what_cannot_be_had_is_refused_in_one_line():
         (lambda: over_time(frame, lags=0), "'visit' needs lags"),
         (lambda: over_time(frame, lags=-1), "lags must be a whole number"),
         (lambda: over_time(frame, lags=True), "lags must be a whole number"),
-        (lambda: over_time(frame, method="fedrcd-ni"), "take fedrcd-s"),
+        (lambda: over_time(frame, method="fedrcd-ni"), "sums follow sources alone, and no past"),
         (lambda: fedrcd.discover(frame.to_numpy()[:, :3].astype(float), lags=1, time="t"), "an array has no columns"),
         (lambda: over_time(fedrcd.Table(frame, "A", id="who")), "name the column by subject"),
         (lambda: over_time(fedrcd.in_process(frame[list(NAMES)])), "lags is set where the transport is made"),

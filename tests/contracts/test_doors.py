@@ -625,7 +625,7 @@ FORBIDDEN: dict[str, tuple[Callable[[Place], Any], bool, Refusal]] = {
     "one group": (lambda p: in_groups(p, 1), True, Refusal.GROUPS),
     "nine groups": (lambda p: in_groups(p, 9), True, Refusal.GROUPS),
     "groups of a row": (lambda p: in_groups(p, 1500), True, Refusal.GROUPS),
-    "more groups than anything": (lambda p: in_groups(p, 2**63), True, Refusal.GROUPS),
+    "more groups than anything": (lambda p: in_groups(p, 2**53), True, Refusal.GROUPS),
     "any map": (lambda p: asked(p, residuals=np.eye(3)), True, Refusal.MAP),
     "any map without trust": (lambda p: asked(p, residuals=np.eye(3)), False, Refusal.TRUST),
     "any map in groups": (lambda p: in_groups(p, 10, residuals=np.eye(3)), False, Refusal.TRUST),

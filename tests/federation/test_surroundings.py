@@ -120,7 +120,7 @@ def test_faults_are_waited_out_without_waiting(disk):
     world = World()
     deployed = transport(disk, world, {A: [Fault.DIED, Fault.SILENT]})
     deployed.pool(deployed.setting.pairs(4))
-    assert world.slept == [5.0, 5.0]
+    assert world.slept == [2.0, 4.0]  # each pause twice the one before
 
 
 def test_a_ledger_takes_its_time_its_secrets_and_its_file_from_outside(disk):
