@@ -63,9 +63,11 @@ class Series:
 
     def starts(self) -> BoolMatrix:
         """Whether a row is the first of its subject, shape (n,)."""
-        if not self.subjects:
-            return np.array([k == 0 for k in range(len(self.values))], dtype=bool)
-        return np.array([True, *(a != b for a, b in zip(self.subjects[1:], self.subjects, strict=False))])
+        starts: BoolMatrix = np.arange(len(self.values)) == 0
+        if self.subjects:
+            whose = np.array(self.subjects)
+            starts[1:] = whose[1:] != whose[:-1]
+        return starts
 
     def step(self) -> float | None:
         """The step of time that is met most; None where rows have no time, or no subject has two."""
