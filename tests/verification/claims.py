@@ -6,8 +6,13 @@ was claimed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
+
+WITH_FLOWER = Path(__file__).parents[2] / ".venv" / "bin" / "python"
+"""Of the environment that has Flower: the one of the reference packages does not."""
 
 
 class Claim(NamedTuple):
@@ -37,6 +42,6 @@ def counted(items: Iterable[Any], label: str) -> Iterator[Any]:
     """The items, with a line that counts them."""
     listed = list(items)
     for k, item in enumerate(listed, start=1):
-        print(f"\r{label}: {k} of {len(listed)} ", end="", flush=True)
+        print(f"\r{label}: {k} of {len(listed)} ", end="", flush=True, file=sys.stderr)
         yield item
-    print(end="\r\x1b[K")
+    print(end="\r\x1b[K", file=sys.stderr)

@@ -6,17 +6,13 @@ import json
 import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 from fedrcd.protocol.site import available_threads
-from tests.verification.claims import Claim, claims
+from tests.verification.claims import WITH_FLOWER, Claim, claims
 
 COUNT = 1_000_000
 MEGABYTES = 300
 """By which reading may make a process grow."""
-
-PYTHON = Path(__file__).parents[2] / ".venv" / "bin" / "python"
-"""The environment that has Flower: the one of the reference packages does not."""
 
 
 @claims(seed=74)
@@ -26,7 +22,8 @@ def mutated_messages(seed: int) -> Iterator[Claim]:
     bounds = [COUNT * k // workers for k in range(workers + 1)]
     started = [
         subprocess.Popen(
-            [PYTHON, "-m", "tests.federation.flower.mutations", str(seed), str(first), str(end)], stdout=subprocess.PIPE
+            [WITH_FLOWER, "-m", "tests.federation.flower.mutations", str(seed), str(first), str(end)],
+            stdout=subprocess.PIPE,
         )
         for first, end in pairwise(bounds)
     ]
