@@ -18,7 +18,7 @@ def server():
     pytest.importorskip("adbc_driver_postgresql", reason="no driver is here: pip install 'fedrcd[postgres]'")
     initdb = shutil.which("initdb", path=os.pathsep.join(FOLDERS))
     if initdb is None:
-        pytest.skip("no PostgreSQL server is here: apt-get install postgresql")
+        pytest.skip("no PostgreSQL server is here: `make postgres` installs it as root")
     folder = Path(tempfile.mkdtemp(prefix="fedrcd-postgres-", dir="/tmp"))
     account = {}
     if os.geteuid() == 0:  # whom the server refuses

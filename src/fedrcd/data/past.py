@@ -153,9 +153,7 @@ def _times(column: pa.Array, name: str, source: str) -> Vector:
         elif pa.types.is_temporal(column.type):
             column = pc.cast(column, pa.int64())
         times: Vector = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:
-        raise problem from None
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # no time as ISO has it, or a type that is no time
         raise problem from None
     if not np.isfinite(times).all():
         raise problem

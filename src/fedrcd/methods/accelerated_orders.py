@@ -6,6 +6,7 @@ so a step costs one pass over them, and the covariance follows by elimination.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,13 +67,18 @@ class _DeviceRows:
         self.cov = self.cov[kept][:, kept] - (b[:, None] * b) * self.cov[at, at]
 
 
-def direct_order(acc: Accelerator, X: Matrix) -> AcceleratedOrder:
-    """The order of DirectLiNGAM, shape of X (n, p)."""
+def _order_by(charges: Callable[[Accelerator, _DeviceRows], Any], acc: Accelerator, X: Matrix) -> AcceleratedOrder:
+    """The order in which the variable with the least charge leaves, and the others become their residuals given it."""
     rows, found = _DeviceRows(acc, X), AcceleratedOrder()
     while len(rows.variables) > 1:
-        rows.remove(found.take(rows.variables, _entropy_charges(acc, rows)))
+        rows.remove(found.take(rows.variables, charges(acc, rows)))
     found.order += rows.variables
     return found
+
+
+def direct_order(acc: Accelerator, X: Matrix) -> AcceleratedOrder:
+    """The order of DirectLiNGAM, shape of X (n, p)."""
+    return _order_by(_entropy_charges, acc, X)
 
 
 def _entropy_charges(acc: Accelerator, rows: _DeviceRows) -> Any:
@@ -92,11 +98,7 @@ def _entropy_charges(acc: Accelerator, rows: _DeviceRows) -> Any:
 
 def sx_order(acc: Accelerator, X: Matrix) -> AcceleratedOrder:
     """The order of `fedrcd-sx`, shape of X (n, p)."""
-    rows, found = _DeviceRows(acc, X), AcceleratedOrder()
-    while len(rows.variables) > 1:
-        rows.remove(found.take(rows.variables, _gap_charges(acc, rows)))
-    found.order += rows.variables
-    return found
+    return _order_by(_gap_charges, acc, X)
 
 
 def _gap_charges(acc: Accelerator, rows: _DeviceRows) -> Any:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.refusals import PLANTED, refused
 
 import fedrcd
 from fedrcd.cli.main import app
@@ -13,7 +14,6 @@ from fedrcd.data.sources.address import absolute, source_at
 from fedrcd.errors import ConfigError, DataError, FileError
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # notes on the data do not matter here
-PLANTED = "876543.25"
 COLUMNS = list("abcd")
 
 
@@ -96,16 +96,6 @@ def test_a_snapshot_does_not_see_what_is_written_meanwhile(postgres, monkeypatch
             cursor.execute("insert into patients select * from kept")
             cursor.execute("drop table kept")
             connection.commit()
-
-
-def refused(call, kind, *words):
-    with pytest.raises(kind) as refusal:
-        call()
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert PLANTED not in message
-    for word in words:
-        assert word in message
 
 
 @pytest.mark.parametrize(
