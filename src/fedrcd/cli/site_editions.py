@@ -11,7 +11,8 @@ import typer
 
 from fedrcd.cli.ledger import read_text
 from fedrcd.cli.progress_bar import progress_bar
-from fedrcd.cli.site import Data, FederationFile, Json, Name, State, Trim, app, opened_site, site_settings
+from fedrcd.cli.site import Data, FederationFile, Json, Name, State, Trim, opened_site, site_settings
+from fedrcd.cli.site_store import app
 
 __all__ = ["app"]
 
