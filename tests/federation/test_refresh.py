@@ -1,6 +1,7 @@
 """A ledger is brought up to date over the network: what travels, what is filed, and which lies are found."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -9,14 +10,16 @@ import pandas as pd
 import pytest
 
 from fedrcd.api.from_ledger import discover_stored
+from fedrcd.api.machines import connect
 from fedrcd.data.federation import write_federation
 from fedrcd.data.site_file import read_site
 from fedrcd.federation.coordinator.gather import RetryPolicy, SiteLost
 from fedrcd.federation.coordinator.refresh import Refresher
+from fedrcd.federation.flower.coordinator import Coordinator, CoordinatorStopped
 from fedrcd.federation.ledger.certificate import require_genuine
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
-from fedrcd.federation.ledger.refresh_messages import ContributionReply, LedgerNews
+from fedrcd.federation.ledger.refresh_messages import ContributionReply, ContributionRequest, LedgerNews
 from fedrcd.federation.messages.envelope import pack_message, unpack_message
 from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.federation.messages.refusals import Refusal
@@ -29,6 +32,7 @@ from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import in_process
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.sites import NAMES, horizontal
+from tests.federation.test_deployed import Clock
 
 P = 3
 A, B, C = NAMES
@@ -340,3 +344,37 @@ def test_a_certificate_that_is_not_genuine_is_not_filed(federated, forgery):
         federated.refresh(news_changed(federated, A, certificates=forged))
     assert not (federated.disk.state(A) / CERTIFICATES).exists()
     assert "certificate" in refusals(federated, A)[-1]
+
+
+def test_a_refresh_goes_on_when_the_coordinator_is_started_again_and_enters_nothing_twice(federated):
+    state, clock, tries = federated.folder / "coordinator", Clock(), []
+    stopped = Coordinator(state=str(state), host="127.0.0.1", port=9443, insecure=True)
+    stopped.write()
+
+    class Killed(Carrier):
+        def deliver(self, packets, seconds):
+            if any(
+                type(unpack_message(one, (ContributionRequest, LedgerNews))) is LedgerNews for one in packets.values()
+            ):
+                raise CoordinatorStopped
+            return super().deliver(packets, seconds)
+
+    def refreshes(coordinator, plan, _watch, _surroundings):
+        tries.append(plan.folder)
+        carrier = Killed(federated.services) if coordinator.process == 0 else None
+        return federated.refresh(carrier, ledger=plan.ledger).as_dict()
+
+    def sleep(seconds):
+        clock.sleep(seconds)
+        replace(stopped, process=os.getpid()).write()
+
+    surroundings = replace(clock.surroundings, sleep=sleep)
+    machines = connect(
+        state, federated.disk.file, conduct=lambda *_: None, refreshes=refreshes, surroundings=surroundings
+    )
+    assert machines.refresh(federated.path)["missing"] == []
+    assert len(tries) == 2
+    assert len(set(tries)) == 1
+    with Ledger.open(federated.path) as ledger:
+        assert sorted(site for site, _ in ledger.roster.versions) == list(NAMES)
+        assert set(ledger.roster.versions.values()) == {1}

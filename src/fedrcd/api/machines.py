@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.bootstrap_result import Bootstrap
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Watch = Callable[[Status], None]
 Conduct = Callable[["Coordinator", RunPlan, Watch, Surroundings], Finding]
 Refresh = Callable[["Coordinator", RunPlan, Watch, Surroundings], dict[str, Any]]
+
+T = TypeVar("T")
 
 RUNS = "runs"
 """Folder of runs, in the coordinator's, for those that are given none of their own."""
@@ -152,14 +154,17 @@ class Machines:
         """Bring a ledger up to date with the present editions of all sites; what came of it.
 
         The dictionary has the numbers of new entries by site ("entries"), what sites hold back until enough has changed
-        ("held_back"), how many erasures wait at each ("pending_erasures"), and the sites that were "missing".
+        ("held_back"), how many erasures wait at each ("pending_erasures"), and the sites that were "missing". If the
+        coordinator stops, and is started anew before it is given up, sites are asked again: what was entered before is
+        not entered twice.
         """
         plan = replace(
             self.plan(settings_of(AUTO, {}), out=out, waiting=replace(waiting or Waiting(), clear=True)),
             ledger=str(Path(ledger).resolve()),
             ledger_key="" if ledger_key is None else str(Path(ledger_key).resolve()),
         )
-        return self.refreshes(self.coordinator, plan, progress or _ignore, self.surroundings)
+        watch = progress or _ignore
+        return self._outlasting(lambda there: self.refreshes(there, plan, watch, self.surroundings), plan, watch)
 
     def plan(
         self,
@@ -226,17 +231,25 @@ class Machines:
 
         If the coordinator stops, and is started anew before it is given up, the run goes on.
         """
-        from fedrcd.federation.flower.coordinator import CoordinatorStopped, come_back, planned
+        from fedrcd.federation.flower.coordinator import planned
+
+        watch = progress or _ignore
+        return self._outlasting(
+            lambda there: self.conduct(there, planned(plan)[0], watch, self.surroundings), plan, watch
+        )
+
+    def _outlasting(self, act: Callable[[Coordinator], T], plan: RunPlan, watch: Watch) -> T:
+        """What comes of having something conducted, begun again whenever the coordinator stopped and came back."""
+        from fedrcd.federation.flower.coordinator import CoordinatorStopped, come_back
 
         coordinator = self.coordinator
         while True:
-            to_run, _ = planned(plan)
             try:
-                return self.conduct(coordinator, to_run, progress or _ignore, self.surroundings)
+                return act(coordinator)
             except CoordinatorStopped:
                 seconds = plan.retry_policy.give_up_after
                 said = f"the coordinator stopped; the run goes on if it is started again within {in_words(seconds)}"
-                (progress or _ignore)(Status(state="waiting", warnings=(said,)))
+                watch(Status(state="waiting", warnings=(said,)))
                 again = come_back(coordinator, seconds, self.surroundings)
                 if again is None:
                     raise
