@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network simulation test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -115,6 +115,11 @@ test-slow: setup ## more faults of real processes, some of which Flower takes a 
 
 test-network: setup ## faults between machines: a coordinator and three sites in network namespaces; needs root
 	@.venv/bin/python -m pytest -rs tests/network
+
+# SEED=n plays one and tells its story; PLANTED=1 finds the planted bugs.
+SEEDS ?= 200
+simulation: setup ## whole federations in one process, each from a seed: SEEDS=200, or SEED=n for the story of one
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)$(if $(PLANTED), --planted))
 
 # Interpreters that are not here are named.
 test-pythons: ## run core tests on every other supported interpreter that is here

@@ -37,7 +37,7 @@ from fedrcd.federation.ledger.entries import (
 from fedrcd.federation.ledger.heads import SignedHead
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
-from fedrcd.federation.ledger.signatures import new_private_key, public_key, sign
+from fedrcd.federation.ledger.signatures import KEY_BYTES, public_key, sign
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.suggest import did_you_mean
@@ -110,7 +110,7 @@ class Ledger:
         secret : bytes, optional
             Of another ledger: then equal states have equal digests.
         """
-        private, secret = new_private_key(), secret or surroundings.token_bytes(SECRET_BYTES)
+        private, secret = surroundings.token_bytes(KEY_BYTES), secret or surroundings.token_bytes(SECRET_BYTES)
         database = open_database(path, create=True, surroundings=surroundings)
         try:
             write_key(key_path(path, key), private)

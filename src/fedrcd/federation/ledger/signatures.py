@@ -9,16 +9,11 @@ from fedrcd.errors import ConfigError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+KEY_BYTES = 32
+"""Of a private key: any are one."""
+
 CONTEXT = b"fedrcd-ledger/1\n"
 """Before every signed text, so that a signature means nothing elsewhere."""
-
-
-def new_private_key() -> bytes:
-    """A fresh private key, 32 bytes."""
-    _require_cryptography()
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
 def public_key(private: bytes) -> str:

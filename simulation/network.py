@@ -1,0 +1,161 @@
+"""The network between coordinator and sites: messages are lost, doubled, late, damaged, of another time; or arrive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedrcd.federation.coordinator.gather import Fault
+from fedrcd.protocol.wire import Packet
+from simulation.disk import Killed
+from simulation.events import COORDINATOR, DISKS, Trouble
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+OLDER = "fedrcd-federation/0"
+
+
+@dataclass
+class Network:
+    """Carries packets to the sites of a world, as a courier does, and meets the troubles of an event."""
+
+    world: World
+    troubles: list[Trouble] = field(default_factory=list)
+    sent: dict[str, int] = field(default_factory=dict)
+    delivered: int = 0
+    late: list[tuple[str, Packet]] = field(default_factory=list)
+    earlier: dict[str, list[Packet]] = field(default_factory=dict)
+    altered: set[str] = field(default_factory=set)
+    """Sites whose replies were changed on the way in this event."""
+
+    def begin(self, troubles: tuple[Trouble, ...]) -> None:
+        """What goes wrong from here on."""
+        self.troubles = [one for one in troubles if one.what not in DISKS]
+        self.sent, self.delivered, self.altered = {}, 0, set()
+
+    def deliver(self, packets: Mapping[str, Packet], seconds: float) -> Iterator[tuple[str, Packet | Fault]]:
+        """The reply of every site, in any order; a fault for each that does not reply."""
+        for site, packet in self.late:
+            if self.world.rng.random() < 0.5:
+                self.world.told("late", site)
+                self.world.respond(site, packet)
+        self.late.clear()
+        names = list(packets)
+        for k in self.world.rng.permutation(len(names)).tolist():
+            site = names[k]
+            self.delivered += 1
+            self._meet("stop", COORDINATOR, self.delivered)
+            self.sent[site] = self.sent.get(site, 0) + 1
+            what = self._met(site)
+            if what:
+                self.world.covered(what)
+            got = self._carried(site, packets[site], what)
+            if isinstance(got, Fault):
+                self.world.told(f"{what or 'no reply'}: {got.name.lower()}", site)
+                if got is Fault.SILENT:
+                    self.world.edges.wait(seconds)
+            yield site, got
+
+    def _meet(self, what: str, machine: str, at: int) -> None:
+        for one in list(self.troubles):
+            if one == (what, machine, at):
+                self.troubles.remove(one)
+                self.world.covered(what)
+                raise Killed(machine)
+
+    def _met(self, site: str) -> str:
+        for one in list(self.troubles):
+            if one.machine == site and one.what == "partition" and self.sent[site] >= one.at:
+                return "partition"
+            if one.machine == site and one.at == self.sent[site]:
+                self.troubles.remove(one)
+                return one.what
+        return ""
+
+    def _carried(self, site: str, packet: Packet, what: str) -> Packet | Fault:
+        if what in ("drop-request", "partition"):
+            return Fault.SILENT
+        if what == "delay":
+            self.late.append((site, packet))
+            return Fault.SILENT
+        if what == "flip-request":
+            packet = flipped(packet, self.world.rng)
+        if what == "older-request":
+            packet = older(packet)
+        if what == "duplicate":
+            self.world.respond(site, packet)
+        reply = self.world.respond(site, packet)
+        if isinstance(reply, Fault):
+            return reply
+        before = self.earlier.setdefault(site, [])
+        before.append(reply)
+        if what == "drop-reply":
+            return Fault.SILENT
+        if what == "stale":
+            return before[int(self.world.rng.integers(len(before)))]
+        if what in ("flip-reply", "truncate", "older-reply"):
+            self.altered.add(site)
+            change: Any = {"flip-reply": flipped, "truncate": cut, "older-reply": lambda one, _: older(one)}[what]
+            changed: Packet = change(reply, self.world.rng)
+            return changed
+        return reply
+
+
+def flipped(packet: Packet, rng: np.random.Generator) -> Packet:
+    """A packet of which one number or one character is another."""
+    header = json.loads(json.dumps(packet.header))
+    places = list(_leaves(header))
+    arrays = [array for array in packet.arrays if array.size and array.dtype != bool]
+    if arrays and rng.random() < 0.5:
+        which = int(rng.integers(len(arrays)))
+        changed = arrays[which].copy()
+        flat = changed.reshape(-1)
+        flat[int(rng.integers(flat.size))] += 1
+        return Packet(header, tuple(changed if one is arrays[which] else one for one in packet.arrays))
+    if places:
+        inside, key = places[int(rng.integers(len(places)))]
+        inside[key] = _other(inside[key], rng)
+    return Packet(header, packet.arrays)
+
+
+def cut(packet: Packet, rng: np.random.Generator) -> Packet:
+    """A packet that ends too early."""
+    if packet.arrays and rng.random() < 0.7:
+        last = packet.arrays[-1]
+        return Packet(packet.header, (*packet.arrays[:-1], last[: len(last) // 2]))
+    header = json.loads(json.dumps(packet.header))
+    if isinstance(header, dict) and header:
+        del header[list(header)[int(rng.integers(len(header)))]]
+    return Packet(header, packet.arrays)
+
+
+def older(packet: Packet) -> Packet:
+    """A packet as a version before this one would have sent it."""
+    header = json.loads(json.dumps(packet.header))
+    header["fedrcd"] = OLDER
+    return Packet(header, packet.arrays)
+
+
+def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in list(inside):
+        if isinstance(one, dict | list):
+            yield from _leaves(one)
+        elif one is not None:
+            yield value, key
+
+
+def _other(value: Any, rng: np.random.Generator) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if not value:
+        return "x"
+    at = int(rng.integers(len(value)))
+    return value[:at] + chr(ord(value[at]) ^ (1 << int(rng.integers(4)))) + value[at + 1 :]

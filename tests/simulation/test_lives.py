@@ -1,0 +1,35 @@
+"""Whole federations drawn from seeds: what must be true is true, and the same seed is the same life."""
+
+import pytest
+from simulation.events import Life, life_of
+from simulation.planted import listed
+from simulation.play import play
+from simulation.shorten import shortened
+
+pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_life_goes_as_it_must(seed):
+    assert play(life_of(seed)).problems == []
+
+
+def test_the_same_seed_is_the_same_life():
+    life = life_of(7)
+    first, again = play(life), play(Life.read(life.text()))
+    assert first.story == again.story
+    assert len(first.story) > len(life.events)
+
+
+def test_a_life_is_shortened_to_what_fails():
+    life = life_of(11)
+    needed = life.events[2]
+    short = shortened(life, lambda one: any(event.seed == needed.seed for event in one.events))
+    assert short.events == (needed._replace(troubles=()),)
+
+
+def test_planted_bugs_fit_the_code():
+    bugs = listed()
+    assert len(bugs) >= 25
+    for bug in bugs:
+        assert bug.source()
