@@ -224,7 +224,16 @@ def full():
     lagged = {1: np.diag([0.5, 0.0, np.nan]), 2: np.zeros((3, 3))}
     signed = ({"signer": "hospital-a", "signature": "abc"},)
     return replace(
-        chain(), B=B, lagged=lagged, epsilon=1.0, delta=0.0, signatures=signed, verified_by=("hospital-b",), start=()
+        chain(),
+        B=B,
+        lagged=lagged,
+        epsilon=1.0,
+        delta=0.0,
+        signatures=signed,
+        verified_by=("hospital-b",),
+        start=(),
+        units={"dose": "mg"},
+        left_out={"clinic": 3},
     )
 
 
@@ -233,7 +242,7 @@ def test_what_is_new_in_the_second_version_comes_back():
     np.testing.assert_array_equal(again.B, full().B)
     assert set(again.lagged) == {1, 2}
     np.testing.assert_array_equal(again.lagged[1], full().lagged[1])
-    for name in ("epsilon", "delta", "signatures", "verified_by"):
+    for name in ("epsilon", "delta", "signatures", "verified_by", "units", "left_out"):
         assert getattr(again, name) == getattr(full(), name)
 
 
@@ -244,7 +253,7 @@ def test_an_effect_that_is_not_identified_is_null_in_the_file_and_no_edge():
     assert np.isnan(full().adjacency.loc["sleep", "dose"])
 
 
-@pytest.mark.parametrize("name", ["lagged", "epsilon", "delta", "signatures", "verified_by"])
+@pytest.mark.parametrize("name", ["lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out"])
 def test_fields_of_the_second_version_are_refused_in_a_file_of_the_first(name):
     content = json.loads(full().to_json()) | {"format": "fedrcd-discovery/1"}
     only = {key: value for key, value in content.items() if key == name or key not in SINCE}
@@ -265,6 +274,9 @@ def test_the_first_version_has_no_null_effects():
         pytest.param({"lagged": {"1": [[0.0]]}}, id="lagged effects of other variables"),
         pytest.param({"epsilon": -1.0}, id="a negative epsilon"),
         pytest.param({"delta": 2.0}, id="a delta above 1"),
+        pytest.param({"units": {"nobody": "mg"}}, id="a unit of no variable"),
+        pytest.param({"units": {"dose": 1}}, id="a unit that is no text"),
+        pytest.param({"left_out": {"clinic": -1}}, id="fewer rows than none left out"),
     ],
 )
 def test_new_fields_that_make_no_sense_are_refused(change):

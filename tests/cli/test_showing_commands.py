@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import fedrcd
+from fedrcd.cli.bootstrap import as_dict
 from fedrcd.data.examples import example_paths
 from tests.cli.commands import entered, last_line
 from tests.report import results
@@ -29,6 +31,52 @@ def test_a_report_comes_with_the_order_of_standardised_data(written):
     assert "<title>Causal graph of 8 variables, fedrcd-x</title>" in (written / "two.html").read_text(encoding="utf-8")
     assert json.loads((written / "two.json").read_text())["standardised_order"]
     assert (written / "two.svg").read_text().startswith("<svg")
+
+
+def test_a_saved_result_has_the_page_that_its_run_wrote(written):
+    done = entered("report", written / "two.json", "--out", written / "again.html")
+    assert (done.returncode, done.stdout) == (0, f"written: {written / 'again.html'}\n")
+    assert (written / "again.html").read_text() == (written / "two.html").read_text()
+
+
+def test_the_folder_of_a_run_has_intervals_and_checks_on_its_page(tmp_path):
+    found = fedrcd.bootstrap(example_paths(), n_sampling=20, random_state=1)
+    found.discovery.to_json(tmp_path / "discovery.json")
+    (tmp_path / "bootstrap.json").write_text(json.dumps(as_dict(found, 0.95)))
+    (tmp_path / "checks.json").write_text(json.dumps(fedrcd.check(example_paths()).to_dict()))
+    units = example_paths()[0].with_name("federation.toml")
+    for given in (tmp_path, tmp_path / "bootstrap.json"):
+        done = entered("report", given, "--federation", units, "--out", tmp_path / "page.html")
+        assert done.returncode == 0, done.stderr
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        for words in ("from 20 replicates of the bootstrap", "Checks of the assumptions", "mg/dL per kg/m²"):
+            assert words in page
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("[]", "it is not what fedrcd wrote"), ("{", "it is not what fedrcd wrote"), (None, "there is no discovery.json")],
+)
+def test_a_folder_that_is_no_run_is_refused(tmp_path, content, reason):
+    if content:
+        results.chain().to_json(tmp_path / "discovery.json")
+        (tmp_path / "checks.json").write_text(content)
+    done = entered("report", tmp_path, "--out", tmp_path / "page.html")
+    assert done.returncode == 4
+    assert reason in last_line(done)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_units_of_a_federation_file_reach_table_figure_and_page(tmp_path):
+    entered("example", "hospitals", "--out", tmp_path)
+    tables = sorted(tmp_path.glob("*.csv"))
+    outs = ["--out", tmp_path / "r.json", "--out", tmp_path / "r.svg", "--report", tmp_path / "r.html"]
+    done = entered("discover", *tables, "--federation", tmp_path / "federation.toml", *outs)
+    assert done.returncode == 0, done.stderr
+    assert "µmol/L per mmHg" in done.stdout
+    assert json.loads((tmp_path / "r.json").read_text())["units"]["age"] == "years"
+    assert "age (years)" in (tmp_path / "r.svg").read_text(encoding="utf-8")
+    assert "µmol/L per mmHg" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_results_are_compared_as_text_json_and_page(written):

@@ -1,5 +1,6 @@
 """Results to make pages of."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -30,14 +31,20 @@ def by_hand(B, names=None, **fields):
 
 
 @cache
-def large(p=100, edges=400):
+def large(p=100, edges=400, names="gene_{:03d}"):
     """A graph of many variables with random edges along the order."""
     rng = np.random.default_rng(0)
     B = np.zeros((p, p))
     effects, causes = np.tril_indices(p, k=-1)
     kept = rng.choice(len(effects), edges, replace=False)
     B[effects[kept], causes[kept]] = rng.uniform(0.2, 1.5, edges) * rng.choice([-1, 1], edges)
-    return by_hand(B, variances=tuple(rng.uniform(0.1, 100, p).tolist()))
+    return by_hand(B, [names.format(k) for k in range(p)], variances=tuple(rng.uniform(0.1, 100, p).tolist()))
+
+
+@cache
+def huge():
+    """As many variables and edges as a page must bear."""
+    return large(1000, 5000, "gene_{:04d}")
 
 
 def chain():
@@ -46,6 +53,18 @@ def chain():
     names = ("dose", "pain", "sleep")
     holdings = (Holding("clinic", "a", names, 600), Holding("home", "b", names[:2], 400))
     return by_hand(B, names, variances=(1.0, 5.0, 50.0), holdings=holdings)
+
+
+def told():
+    """The chain with everything that a page can tell of it: units, errors, shares, rows left out, an open pair."""
+    one = chain()
+    B = one.B.copy()
+    B[2, 0] = np.nan
+    found = replace(
+        one, B=B, errors=np.full((3, 3), 0.5), confidence=(one.B != 0) * 0.97, left_out={"clinic": 12, "home": 0},
+        verified_by=("clinic", "home"), lagged={1: np.diag([0.5, 0.0, -0.25])},
+    )  # fmt: skip
+    return found.with_units({"dose": "mg", "pain": "points", "sleep": ""})
 
 
 def lonely():

@@ -81,6 +81,40 @@ def test_the_state_is_told_only_where_there_is_one():
     assert "<dd>3f2a</dd>" in replace(results.chain(), state_id="3f2a").report()
 
 
+def test_everything_that_is_known_of_an_edge_stands_in_its_row():
+    page = results.told().report()
+    row = re.search(r'<tr data-edge="0-1">(.*?)</tr>', page, re.DOTALL)[1]
+    cells = re.findall(r">([^<]*)</td>", row)
+    assert cells == ["dose", "pain", "2", "points per mg", "0.894", "1.02", "2.98", "0.97"]
+    assert "95% by the delta method" in page
+
+
+def test_units_stand_in_the_picture_and_in_the_table_of_total_effects():
+    page = results.told().report()
+    assert "dose (mg)</text>" in page
+    assert "points per mg</title>" in page
+    assert page.count("<td>points per mg</td>") == 1
+    assert "units per points" in page  # sleep has none
+    assert " per " not in results.chain().to_svg()
+
+
+def test_what_is_open_earlier_left_out_and_verified_is_told():
+    page = results.told().report()
+    for words in ("dose → sleep", "Steps before", "Rows left out", "clinic, home made the result again"):
+        assert words in page
+    bare = results.chain().report()
+    for words in ("is not told here: between machines it stays at the site", "nobody has signed it or made it again"):
+        assert words in bare
+
+
+def test_a_large_graph_has_no_picture_of_everything():
+    page = results.large(400, 900).report()
+    assert data_of(page)["large"]
+    assert "<svg" not in page.split('id="scale"')[0].split("<body>")[1]
+    assert page.count("<tr data-edge") == 500
+    assert len(data_of(page)["edges"]) == 900
+
+
 def test_settings_are_told_with_the_options():
     page = replace(results.chain(), settings={"trim": 8.0, "knowledge": {"sinks": ["sleep"]}}).report()
     for text in ("trim", "8.0", "knowledge", "{&#34;sinks&#34;: [&#34;sleep&#34;]}"):

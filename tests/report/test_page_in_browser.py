@@ -28,7 +28,7 @@ def node(name):
     return f'node[name = "{name}"]'
 
 
-@pytest.mark.parametrize("name", ["hospitals", "hospitals_by_scale", "compared", "large", "chain", "lonely", "empty"])
+@pytest.mark.parametrize("name", ["hospitals", "hospitals_by_scale", "compared", "large", "told", "lonely", "empty"])
 def test_the_page_loads_without_network_or_complaint(open_page, keep, name):
     page = open_page(name)
     assert page.evaluate("fedrcd.cy.nodes().length") == len(page.locator(".order li").all())
@@ -149,6 +149,83 @@ def test_search_filters_the_table(open_page):
     assert page.locator("#matches").inner_text() == f"{len(wanted)} edges of {len(results.hospitals().edges())}"
 
 
+def test_a_search_without_a_match_says_so(open_page):
+    page = open_page("hospitals")
+    page.locator("#search").fill("glukose")
+    assert page.locator("#matches").inner_text() == "No edge has “glukose” in its cause or effect."
+    assert page.locator("#edge-table tbody tr").count() == 0
+
+
+def test_the_search_box_finds_parts_of_names_and_says_when_there_is_none(open_page, keep):
+    page = open_page("hospitals")
+    page.locator("#find").fill("OL")
+    assert page.locator("#found button").all_inner_texts() == ["cholesterol"]
+    assert page.evaluate("fedrcd.cy.$('node.chosen').data('name')") == "cholesterol"
+    page.locator("#find").fill("l")  # in five names; one begins with it
+    found = page.locator("#found button").all_inner_texts()
+    assert found[0] == "length_of_stay"
+    assert set(found) == {name for name in results.hospitals().names if "l" in name}
+    page.keyboard.press("Enter")
+    assert page.evaluate("fedrcd.cy.$('node.chosen').data('name')") == found[1]
+    page.locator("#found button").nth(2).click()
+    assert page.evaluate("fedrcd.cy.$('node.chosen').data('name')") == found[2]
+    keep(page, "found-by-a-part")
+    page.locator("#find").fill("<b>xyz")
+    assert page.locator("#found").inner_text() == "No variable has “<b>xyz” in its name."
+    assert page.evaluate("fedrcd.cy.$('.chosen').length") == 0
+
+
+def test_the_neighbourhood_of_a_variable_can_be_shown_alone(open_page, keep):
+    page = open_page("large")
+    page.locator("#find").fill("gene_017")
+    page.locator("#reach").select_option("1")
+    found = results.large()
+    i = found.names.index("gene_017")
+    wanted = {"gene_017"} | {found.names[k] for k in range(100) if found.B[i, k] or found.B[k, i]}
+    assert set(page.evaluate("fedrcd.cy.nodes().map(n => n.data('name'))")) == wanted
+    keep(page, "neighbourhood")
+    y = page.evaluate("Object.fromEntries(fedrcd.cy.nodes().map(n => [n.data('name'), n.position('y')]))")
+    for cause, effect in ((found.names[j], found.names[i]) for i, j in zip(*found.B.nonzero(), strict=True)):
+        if {cause, effect} <= wanted:
+            assert y[cause] < y[effect]  # causes stand above effects, here as well
+    page.locator("#reach").select_option("all")
+    assert page.evaluate("fedrcd.cy.nodes().length") == 100
+
+
+def test_a_graph_of_a_thousand_variables_shows_those_around_one(open_page, keep):
+    page = open_page("huge")
+    found = results.huge()
+    around = page.evaluate("fedrcd.cy.nodes().length")
+    assert around == 1 + max(int((found.B[i] != 0).sum() + (found.B[:, i] != 0).sum()) for i in range(1000))
+    page.locator("#find").fill("e_0500")
+    assert page.evaluate("fedrcd.cy.$('node.chosen').data('name')") == "gene_0500"
+    total = found.total_effects()["gene_0500"].abs().drop("gene_0500").idxmax()
+    assert page.locator("#totals-of tr td").first.inner_text() == total
+    page.locator("#search").fill("gene_0500")
+    rows = int((found.B[500] != 0).sum() + (found.B[:, 500] != 0).sum())
+    assert page.locator("#edge-table tbody tr").count() == rows
+    page.locator("#search").fill("")
+    assert page.locator("#edge-table tbody tr").count() == 500
+    page.locator("#more").click()
+    assert page.locator("#edge-table tbody tr").count() == 1000
+    with page.expect_download() as download:
+        page.locator("#csv").click()
+    assert len(download.value.path().read_text(encoding="utf-8").splitlines()) == 5001
+    keep(page, "huge")
+
+
+def test_the_certificate_prints_within_the_sheet(open_page, keep):
+    page = open_page("certificate")
+    page.set_viewport_size(A4)
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= A4["width"]
+    keep(page, "certificate-print", full_page=True)
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    keep(page, "certificate-phone", full_page=True)
+
+
 def test_the_table_sorts_by_every_column(open_page):
     page = open_page("hospitals")
     page.locator("#edge-table th button", has_text="Cause").click()
@@ -241,9 +318,18 @@ def test_the_theme_can_be_set_against_that_of_the_system(open_page):
 @pytest.mark.parametrize("name", ["hospitals", "large", "compared"])
 def test_a_phone_shows_the_page_without_scrolling_sideways(open_page, keep, name):
     page = open_page(name, has_touch=True, is_mobile=True)
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    keep(page, f"{name}-phone")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for part in ("#cy", "#sort"):
+        box = page.locator(part).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+    heat = page.locator(".heat svg").bounding_box()
+    assert heat["width"] <= 340
+    page.locator("#sort").select_option("effect")
+    effects = page.locator("#edge-table tbody tr td:nth-child(2)").all_inner_texts()
+    assert effects == sorted(effects)
+    keep(page, f"{name}-phone", full_page=True)
 
 
 @pytest.mark.parametrize("name", ["hospitals", "large", "compared", "lonely", "empty"])

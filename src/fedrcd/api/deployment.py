@@ -58,4 +58,5 @@ def background_of(finding: Finding, federation: Federation) -> Background:
         holdings=[one for one in federation.layout().holdings if one.site in finding.sites],
         layout=cohort_layout(federation, finding.sites),
         grid=ARITHMETIC[finding.settings.summation],
+        units=federation.units(),
     )

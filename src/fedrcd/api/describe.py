@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class Background:
         Notes on these rows, before and after those on the finding.
     state_id : str
         The state of the ledger, if there is one.
+    units : mapping of str to str
+        The units of the variables, as far as they are known.
+    left_out : mapping of str to int
+        Rows that each site left out, where that may be told.
     """
 
     holdings: Sequence[Holding] = ()
@@ -59,6 +63,8 @@ class Background:
     first: Sequence[FedrcdWarning | str] = ()
     last: Sequence[FedrcdWarning | str] = ()
     state_id: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | str]:
@@ -125,4 +131,5 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         settings=finding.settings.recorded(),
         epsilon=finding.options.get(EPSILON),
         delta=finding.options.get(DELTA),
-    )
+        left_out=dict(background.left_out),
+    ).with_units(background.units)

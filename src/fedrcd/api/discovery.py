@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from fedrcd.report.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,10 @@ class Discovery:
         Who signed the result, and how that is checked.
     verified_by : tuple of str
         Who made the result again from the same sums and found it to be the same.
+    units : dict of str to str
+        The units of variables, of those that have one: a weight is in units of the effect per unit of the cause.
+    left_out : dict of str to int
+        Rows that each site left out, for gaps or as gross errors; empty where that may not be told.
     """
 
     names: tuple[str, ...]
@@ -122,6 +128,8 @@ class Discovery:
     delta: float | None = None
     signatures: tuple[dict[str, Any], ...] = ()
     verified_by: tuple[str, ...] = ()
+    units: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -170,6 +178,10 @@ class Discovery:
             raise ConfigError("the variances of this discovery are not known; run discover again with this version")
         return self._frame(standardised_effects(self.B, self.variances))
 
+    def with_units(self, units: Mapping[str, str]) -> Discovery:
+        """The same discovery, whose tables, figures and pages name the units of its variables; an empty one is none."""
+        return replace(self, units={name: units[name] for name in self.names if units.get(name)})
+
     def edges(self) -> list[Edge]:
         """Edges `(cause, effect, weight)`, strongest first."""
         return edge_list(self._identified, self.names)
@@ -202,11 +214,19 @@ class Discovery:
 
         return draw_figure(self, ax)
 
-    def report(self, path: str | Path | None = None) -> str:
-        """One self-contained HTML page about this discovery; written to `path` as well if given."""
+    def report(self, path: str | Path | None = None, *, evidence: Evidence | None = None) -> str:
+        """One self-contained HTML page about this discovery; written to `path` as well if given.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it.
+        evidence : fedrcd.report.evidence.Evidence, optional
+            What speaks for the discovery besides what it holds itself: intervals, checks, what was verified.
+        """
         from fedrcd.report.page import write_page
 
-        return written(write_page(self), path)
+        return written(write_page(self, evidence=evidence), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""

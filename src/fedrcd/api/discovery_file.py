@@ -30,10 +30,10 @@ FORMAT = f"{FAMILY}/{VERSION}"
 MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf}
 """Optional numbers per pair of variables, and the largest each may be."""
 
-ONLY_IF_SET = ("state_id", "lagged", "epsilon", "delta", "signatures", "verified_by")
+ONLY_IF_SET = ("state_id", "lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out")
 """Fields that are left out of the file where there is nothing to say."""
 
-SINCE = {"lagged": 2, "epsilon": 2, "delta": 2, "signatures": 2, "verified_by": 2}
+SINCE = dict.fromkeys(("lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out"), 2)
 """Fields that older versions of the format do not have, and the first that does."""
 
 TEXTS = ("names", "order", "start", "notes")
@@ -110,6 +110,10 @@ def require_consistent(found: Discovery) -> None:
         raise FileError("not a discovery: its effects do not follow its order")
     if any(lag < 1 or one.shape != (p, p) or np.isinf(one).any() for lag, one in found.lagged.items()):
         raise FileError("not a discovery: its lagged effects are not one matrix of its variables per lag of at least 1")
+    if not all(isinstance(unit, str) for unit in found.units.values()) or not found.units.keys() <= set(found.names):
+        raise FileError("not a discovery: its units are not texts by the names of its variables")
+    if not all(isinstance(count, int) and count >= 0 for count in found.left_out.values()):
+        raise FileError("not a discovery: what its sites left out is not a number of rows by site")
     _require_share("epsilon", found.epsilon, math.inf)
     _require_share("delta", found.delta, 1.0)
 

@@ -198,6 +198,7 @@ def _background(ledger: Ledger, run: Run) -> Background:
         grid=setting.grid,
         last=_suspended(ledger),
         state_id=ledger.state_id,
+        units=dict(zip(ledger.configuration.variables, ledger.configuration.units, strict=True)),
     )
 
 

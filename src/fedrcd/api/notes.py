@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -206,6 +207,15 @@ def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float
             notes.append(CoverageWarning(f"{lost} of {rows} rows of {site.name} lack values and were left out"))
         notes += outliers(site, transport, complete, trim)
     return [*notes, *sites_alike(transport), *of_few_levels(transport)]
+
+
+def left_out(transport: InProcess, blocks: Sequence[Table]) -> dict[str, int]:
+    """Rows that each site in this process left out, for gaps or as gross errors."""
+    sites: Any = transport.sites
+    counts: Counter[str] = Counter()
+    for site, block in zip(sites, blocks, strict=True):
+        counts[site.name] += count_rows(block) - count_rows(site.rows)
+    return dict(counts)
 
 
 def require_coverage(card: Card, transport: InProcess, *, missing: str, before: Sequence[Table]) -> None:

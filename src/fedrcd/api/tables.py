@@ -12,7 +12,7 @@ from fedrcd.api.describe import Background
 from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
-from fedrcd.api.notes import far_apart, notes_on_sites, require_coverage, require_together
+from fedrcd.api.notes import far_apart, left_out, notes_on_sites, require_coverage, require_together
 from fedrcd.api.over_time import tables_with_past
 from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
@@ -70,6 +70,7 @@ class Prepared:
             and any(np.isnan(chunk.values).any() for block in self.blocks for chunk in block.chunks()),
             unscaled=any((frame.scale != 1).any() for frame in own),
             last=notes_on_sites(transport, self.blocks, trim=self.run.settings.trim),
+            left_out=left_out(transport, self.blocks),
         )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fedrcd.cli import options
+from fedrcd.cli.discover import show_notes
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning
 from fedrcd.methods.settings import Settings
@@ -121,7 +122,7 @@ def show(found: Bootstrap, level: float) -> None:
     units = f"{found.units} groups of at least {found.smallest_group} rows" if found.units else "rows"
     console.print(f"[bold]{found.discovery.method}[/bold]: {len(found)} replicates of {units}")
     if found.failed:
-        console.print(f"[yellow]note[/yellow]   {found.failed} further replicates had no answer")
+        show_notes(console, [f"{found.failed} further replicates had no answer"])
     console.print("[bold]order[/bold]  " + escape(", ".join(found.discovery.order)))
     console.print(f"[bold]order stability[/bold]  {found.order_stability():.3f}")
     title = "effects" if found.no_intervals else f"effects with {level:.0%} intervals"
@@ -140,5 +141,4 @@ def show(found: Bootstrap, level: float) -> None:
         console.print(escape(f"without {row['without']}: {changes}"))
     for site, why in found.cannot_be_spared().items():
         console.print(escape(f"without {site} there is no answer: {why}"))
-    for note in filter(None, (*found.discovery.notes, found.no_intervals)):
-        console.print("[yellow]note[/yellow]   " + escape(note))
+    show_notes(console, [note for note in (*found.discovery.notes, found.no_intervals) if note])

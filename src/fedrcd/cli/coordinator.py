@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedrcd.cli.discover import show
+from fedrcd.cli.discover import require_page, show
 from fedrcd.cli.options import WEIGHTS_ONCE, settings_options
 from fedrcd.cli.progress_bar import ProgressBar, progress_bar
 from fedrcd.cli.site import loudly_insecure
@@ -124,6 +124,9 @@ def run(
         typer.Option(help="Put the answers into this ledger, and find the result from it: methods of one round."),
     ] = None,
     ledger_key: LedgerKey = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an interactive page here, .html; it needs no network.")
+    ] = None,
     wait: Wait = 60.0,
     deadline: Deadline = 300.0,
     give_up_after: GiveUpAfter = 900.0,
@@ -142,6 +145,7 @@ def run(
 
     require_flower()
     require_level(level)
+    require_page(report)
     if keep is not None and (bootstrap is None or not 0 < keep <= 1):
         raise ConfigError("--keep must be a share of the replicates of a --bootstrap, above 0 and at most 1")
     if groups is not None and bootstrap is None:
@@ -152,7 +156,7 @@ def run(
             raise ConfigError("resample and check results of a ledger with `fedrcd ledger discover` afterwards")
         retry_policy = RetryPolicy(deadline=deadline, give_up_after=give_up_after)
         waiting = Waiting(wait=wait, retry_policy=retry_policy, allow_missing=allow_missing)
-        run_with_ledger(connect(state, federation), settings, ledger, ledger_key, out, waiting, as_json=json)
+        run_with_ledger(connect(state, federation), settings, ledger, ledger_key, out, waiting, report, as_json=json)
         return
     require_coverage(read_federation(federation), settings.method, trust_coordinator=trust_coordinator)
     machines = connect(state, federation)
@@ -164,7 +168,7 @@ def run(
         trust_coordinator=trust_coordinator,
         clear=clear,
     )
-    asked = machines.plan(settings, out=out, waiting=waiting, check=check)
+    asked = machines.plan(settings, out=out, waiting=waiting, check=check, check_scale=report is not None)
     if bootstrap is not None:
         asked = machines.resampled(asked, bootstrap, groups, seed, _announce)
     plan, resumes = planned(asked)
@@ -180,6 +184,17 @@ def run(
     with progress_bar("starting the run") as bar:
         found = machines.run(plan, _watch(bar, settings.method, bootstrap))
     _show_finding(machines, found, out.resolve(), level, keep, as_json=json)
+    write_page_of(out, report, federation, as_json=json)
+
+
+def write_page_of(out: Path, report: Path | None, federation: Path, *, as_json: bool) -> None:
+    """Write the page of a run, if one is wanted."""
+    from fedrcd.cli.report import saved_page
+
+    if report:
+        saved_page(out, report, federation)
+        if not as_json:
+            print(f"written: {report}")
 
 
 def _said_of_masks(machines: Machines, settings: Settings) -> list[str]:
@@ -297,6 +312,7 @@ def run_with_ledger(
     ledger_key: Path | None,
     out: Path,
     waiting: Waiting,
+    page: Path | None = None,
     *,
     as_json: bool,
 ) -> None:
@@ -316,13 +332,21 @@ def run_with_ledger(
     if not as_json:
         _show_refreshed(report)
     with Ledger.open(ledger, key=ledger_key) as book:
-        found = discover_stored(book, settings.method, knowledge=settings.knowledge, **settings.method_options)
+        found = discover_stored(
+            book,
+            settings.method,
+            knowledge=settings.knowledge,
+            check_scale=page is not None,
+            **settings.method_options,
+        )
     written(found.to_json() + "\n", out / "discovery.json")
+    if page:
+        found.report(page)
     if as_json:
         print(found.to_json())
         return
     show(found)
-    print(f"written: {out / 'discovery.json'}")
+    print(f"written: {', '.join(map(str, filter(None, (out / 'discovery.json', page))))}")
 
 
 def _show_refreshed(report: dict[str, Any]) -> None:

@@ -15,6 +15,10 @@ from fedrcd.errors import ConfigError, FedrcdWarning, FileError
 from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
     from fedrcd.api.discovery import Discovery
 
 WRITERS = {
@@ -46,6 +50,7 @@ def discover(
     targets = out or []
     require_endings(targets)
     require_page(report)
+    units = options.units_in(federation)
     with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, declared = options.tables_of(files, federation, query)
@@ -55,6 +60,7 @@ def discover(
             check_scale=report is not None,
             progress=lambda traffic: bar.say(f"{settings.method}: {traffic.words}", traffic.share),
         )
+    found = found.with_units(units)
     write_results(found, targets)
     if report:
         found.report(report)
@@ -67,10 +73,10 @@ def discover(
             print(f"written: {target}")
 
 
-def require_page(report: Path | None) -> None:
+def require_page(report: Path | None, option: str = "--report") -> None:
     """Raise if a page would get another ending, before anything is computed."""
     if report and report.suffix not in {".html", ".htm"}:
-        raise ConfigError(f"--report {report}: the ending must be .html")
+        raise ConfigError(f"{option} {report}: the ending must be .html")
 
 
 def require_endings(targets: list[Path]) -> None:
@@ -95,6 +101,8 @@ def show(found: Discovery) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from fedrcd.report.result import unit_of_weight
+
     console = Console(highlight=False)
     sites = f"{found.sites} site{'s' * (found.sites != 1)}"
     rounds = f"{found.rounds} round{'s' * (found.rounds != 1)}"
@@ -109,8 +117,18 @@ def show(found: Discovery) -> None:
     table.add_column("cause", overflow="fold")
     table.add_column("effect", overflow="fold")
     table.add_column("weight", justify="right")
+    if found.units:
+        table.add_column("unit", overflow="fold")
     for edge in found.edges():
-        table.add_row(escape(edge.cause), escape(edge.effect), f"{edge.weight:+.4g}")
+        unit = [escape(unit_of_weight(found, edge.cause, edge.effect))] if found.units else []
+        table.add_row(escape(edge.cause), escape(edge.effect), f"{edge.weight:+.4g}", *unit)
     console.print(table)
-    for note in found.notes:
-        console.print("[yellow]note[/yellow]   " + escape(note))
+    show_notes(console, found.notes)
+
+
+def show_notes(console: Console, notes: Sequence[str]) -> None:
+    """Print what to know before trusting a result, so that nobody takes it for a part of the table above it."""
+    from rich.markup import escape
+
+    for note in notes:
+        console.print("\n[bold black on yellow]NOTE[/]  " + escape(note))

@@ -26,6 +26,7 @@ from fedrcd.cli.frame import frame
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.privacy import app as privacy
+from fedrcd.cli.report import report
 from fedrcd.cli.simulate import simulate
 from fedrcd.cli.verify import verify
 from fedrcd.errors import FedrcdError
@@ -48,6 +49,7 @@ for command in (
     discover,
     bootstrap,
     check,
+    report,
     compare,
     methods,
     example,

@@ -80,6 +80,15 @@ def tables_of(files: list[str], federation: Path | None, query: str = "") -> tup
     return federation_tables(described, files), declared
 
 
+def units_in(federation: Path | None) -> dict[str, str]:
+    """The units that a federation file names, if there is one."""
+    if federation is None:
+        return {}
+    from fedrcd.data.federation import read_federation
+
+    return read_federation(federation).units()
+
+
 def parse_options(texts: list[str]) -> dict[str, Any]:
     """Options of the method; those with a flag of their own are refused."""
     options = dict(_parse(text) for text in texts)

@@ -143,6 +143,10 @@ class Federation:
             raise ConfigError(f"there is no site {name!r} in the federation{did_you_mean(name, names)}")
         return self.sites[names.index(name)]
 
+    def units(self) -> dict[str, str]:
+        """The units of the variables that have one."""
+        return {name: one.unit for name, one in self.frame.items() if one.unit}
+
     def declared_frame(self) -> Frame | None:
         """The frame that the file declares, if it does for every variable."""
         if any(name not in self.frame for name in self.variables):

@@ -144,13 +144,13 @@ def _ranks(rows: Sequence[IntVector], count: int) -> Vector:
 
 def _mean_neighbour(places: _Layers, at: Vector, row: IntVector, *, down: bool | None) -> Vector:
     """Mean of `at` over the neighbours above (`down`), below, or both (None); a place without any stays where it is."""
-    total, count = np.zeros(len(at)), np.zeros(len(at))
+    total, count, size = np.zeros(len(at)), np.zeros(len(at)), len(at)
     if down is not False:
-        np.add.at(total, places.lower, at[places.upper])
-        np.add.at(count, places.lower, 1)
+        total += np.bincount(places.lower, at[places.upper], size)
+        count += np.bincount(places.lower, minlength=size)
     if down is not True:
-        np.add.at(total, places.upper, at[places.lower])
-        np.add.at(count, places.upper, 1)
+        total += np.bincount(places.upper, at[places.lower], size)
+        count += np.bincount(places.upper, minlength=size)
     return np.where(count[row] > 0, total[row] / np.maximum(count[row], 1), at[row])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +91,7 @@ class _Picture(NamedTuple):
     order: tuple[str, ...]
     B: Matrix
     variances: tuple[float, ...] = ()
+    units: Mapping[str, str] = MappingProxyType({})
 
 
 def _svg(B: Matrix, names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.graphs.layout import Placement, layered
-from fedrcd.report.result import Graph, number, relative, strengths
+from fedrcd.report.result import Graph, effects_of, number, relative, strengths, unit_of_weight, with_unit
 from fedrcd.typing import Matrix
 
 CHARACTER = 7.6
@@ -71,9 +71,9 @@ def label(name: str) -> str:
 
 def draw(graph: Graph) -> Drawing:
     """Boxes and lines of a graph."""
-    labels = tuple(map(label, graph.names))
+    labels = tuple(label(with_unit(graph, name)) for name in graph.names)
     widths = tuple(CHARACTER * max(3, len(one)) + PADDING for one in labels)
-    placed = layered(graph.B, widths)
+    placed = layered(effects_of(graph), widths)
     half = np.array(widths) / 2
     corners = [np.column_stack([placed.x - half, placed.y]), np.column_stack([placed.x + half, placed.y])]
     lines = _lines(graph, placed, widths)
@@ -89,22 +89,30 @@ def draw(graph: Graph) -> Drawing:
 
 def _lines(graph: Graph, placement: Placement, widths: tuple[float, ...]) -> tuple[Line, ...]:
     """All edges, the stronger the wider."""
-    shares = relative(strengths(graph, graph.B))
+    B = effects_of(graph)
+    shares = relative(strengths(graph, B))
     return tuple(
-        _line(placement, j, i, widths, 1.2 + 3.3 * float(shares[i, j]), negative=bool(graph.B[i, j] < 0))
-        for i, j in np.argwhere(graph.B).tolist()
+        _line(placement, j, i, widths, 1.2 + 3.3 * float(shares[i, j]), negative=bool(B[i, j] < 0))
+        for i, j in np.argwhere(B).tolist()
     )
 
 
 def draw_svg(
-    graph: Graph, *, colours: Mapping[str, str] = COLOURS, background: str = "#ffffff", styles: str = ""
+    graph: Graph,
+    drawing: Drawing | None = None,
+    *,
+    colours: Mapping[str, str] = COLOURS,
+    background: str = "#ffffff",
+    styles: str = "",
 ) -> str:
     """The picture of a graph.
 
     Parameters
     ----------
     graph : Graph
-        Names, order, effects and variances.
+        Names, order, effects, variances and units.
+    drawing : Drawing, optional
+        What `draw` made of it, if that is there already.
     colours : mapping
         Replaces `COLOURS`; values may be CSS variables where the picture lies within a page.
     background : str
@@ -112,7 +120,7 @@ def draw_svg(
     styles : str
         Further attributes of the outermost element.
     """
-    drawing = draw(graph)
+    drawing = drawing or draw(graph)
     width, height = drawing.size
     title = f"Causal graph of {len(graph.names)} variables with {len(drawing.lines)} edges"
     styles = f" {styles}" if styles else ""
@@ -169,7 +177,9 @@ def _svg_line(line: Line, graph: Graph, colours: Mapping[str, str]) -> str:
     sign = "negative" if line.negative else "positive"
     dashes = ' stroke-dasharray="7 4"' if line.negative else ""
     curve = "M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*line.start, *line.control, *line.end)
-    words = f"{graph.names[line.cause]} → {graph.names[line.effect]}: {number(graph.B[line.effect, line.cause])}"
+    cause, effect = graph.names[line.cause], graph.names[line.effect]
+    weight = f"{number(graph.B[line.effect, line.cause])} {unit_of_weight(graph, cause, effect)}"
+    words = f"{cause} → {effect}: {weight.strip()}"
     return (
         f'<path class="edge" data-edge="{line.cause}-{line.effect}" d="{curve}" fill="none" stroke="{colours[sign]}" '
         f'stroke-width="{line.width:.2f}"{dashes} marker-end="url(#{sign})"><title>{escape(words)}</title></path>'

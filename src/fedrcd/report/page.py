@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version as installed_version
@@ -13,15 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.graphs.comparison import Changes, EdgeChange
+from fedrcd.graphs.comparison import Changes
 from fedrcd.graphs.dag import total_effects
 from fedrcd.report.charts import NAMED, heat_map, order_chart, variance_ladder
-from fedrcd.report.drawing import Drawing, draw, draw_svg
-from fedrcd.report.result import Result, number, order_indices, strengths
+from fedrcd.report.drawing import draw, draw_svg
+from fedrcd.report.edge_rows import LISTED, MAPPED, columns_of, edge_rows, is_large, script_data
+from fedrcd.report.evidence import Evidence, evidence_in
+from fedrcd.report.result import Result, effects_of, number, order_indices, strengths, unit_of_weight
 from fedrcd.statistics.coverage import Layout
 
 MOST_TOTALS = 500
 """Total effects that are listed besides being drawn."""
+MOST_PAIRS = 100
+"""Pairs of variables that are listed, of those that changed places or whose effect is not identified."""
 PAGE_COLOURS = {name: f"var(--{name})" for name in ("text", "border", "positive", "negative")} | {"box": "var(--card)"}
 
 
@@ -39,6 +42,7 @@ def write_page(
     result: Result,
     *,
     before: Before | None = None,
+    evidence: Evidence | None = None,
     written: datetime.date | None = None,
 ) -> str:
     """The text of the page.
@@ -49,34 +53,43 @@ def write_page(
         What was found; of two that are compared, the later one.
     before : Before, optional
         What the result is compared with.
+    evidence : Evidence, optional
+        What speaks for the result; by default what the result itself holds of it.
     written : date, optional
         Today by default.
     """
-    drawing = draw(result)
-    edges = _edges(result, drawing, before.changes if before else None)
+    drawing, evidence = draw(result), evidence or evidence_in(result)
+    edges = edge_rows(result, drawing, evidence, before.changes if before else None)
     shown = [edge for edge in edges if edge["weight"] is not None]
+    columns, large = columns_of(result, evidence, compared=before is not None), is_large(result)
     page: str = _template().render(
         result=result,
         title=_title(result, before),
         lead=", ".join(result.order) if len(result.order) <= 12 else f"{len(result.order)} variables in causal order",
         facts=_facts(result, shown),
         edges=shown,
-        columns=_columns(result, before),
+        columns=columns,
+        first_key="strength" if result.variances else "weight",
+        evidence=evidence,
+        verified=_verified(result, evidence),
         has_confidence=result.confidence is not None,
         empty_words=_empty_words(result),
         colour_words=_colour_words(before),
         strongest=max((abs(edge["strength"]) for edge in edges), default=1.0),
-        picture=_markup(draw_svg(result, colours=PAGE_COLOURS, background="none")),
+        picture="" if large else _markup(draw_svg(result, drawing, colours=PAGE_COLOURS, background="none")),
         changes=before.changes if before else None,
         before_title=before.title if before else "",
         after_title=before.after_title if before else "",
         before_after_chart=_before_after(result, before),
-        large=len(result.names) > NAMED,
+        fine=len(result.names) > NAMED,
+        large=large,
+        not_identified=_not_identified(result),
+        lagged=_lagged(result),
         **_totals(result),
         **_scale(result),
         **_sites(result),
         settings=_settings(result),
-        data=_json(result, drawing, edges),
+        data=_markup(script_data(result, drawing, edges, columns)),
         version=installed_version("fedrcd"),
         written=(written or datetime.date.today()).isoformat(),
     )
@@ -96,6 +109,8 @@ def _template() -> Any:
         script=Markup(_asset("page.js")),
         cytoscape=Markup(_asset("vendor/cytoscape.min.js")),
         most_totals=MOST_TOTALS,
+        most_pairs=MOST_PAIRS,
+        listed=LISTED,
     )
     return environment.from_string(_asset("page.html"))
 
@@ -147,74 +162,49 @@ def _bytes(count: int) -> str:
     return f"{count} bytes" if count else "nothing"
 
 
-def _columns(result: Result, before: Before | None) -> list[tuple[str, str, str]]:
-    """Columns of the table of edges: key, heading, class."""
-    columns = [("cause", "Cause", ""), ("effect", "Effect", ""), ("weight", "Weight", "n")]
-    if result.variances:
-        columns.append(("strength", "In sd", "n"))
-    if result.confidence is not None:
-        columns.append(("confidence", "Confidence", "n"))
-    if before:
-        columns += [("before", "Before", "n"), ("change", "Change", "")]
-    return columns
-
-
-def _edges(result: Result, drawing: Drawing, changes: Changes | None) -> list[dict[str, Any]]:
-    """Edges by falling strength, with everything that is said of them; those that are gone have no weight."""
-    standard = strengths(result, result.B)
-    strongest = float(np.abs(standard).max(initial=0.0))
-    told = {(change.cause, change.effect): change for change in changes.edges} if changes else {}
-    edges = []
-    for line in drawing.lines:
-        i, j = line.effect, line.cause
-        change = told.get((result.names[j], result.names[i]))
-        edges.append(
-            _edge(result, j, i, strength=float(standard[i, j]), width=line.width, change=change)
-            | {
-                "weight": float(result.B[i, j]),
-                "confidence": None if result.confidence is None else float(result.confidence[i, j]),
-                "bow": -2 * float(drawing.placement.bow[i, j]),
-            }
+def _verified(result: Result, evidence: Evidence) -> list[str]:
+    """What was verified, a sentence each."""
+    sentences = list(evidence.verified)
+    if result.state_id:
+        sentences.append(
+            f"The sums are those of the ledger's state {result.state_id}, which its chain and receipts prove."
         )
-    edges.sort(key=lambda edge: -abs(edge["strength"]))
-    position = {name: i for i, name in enumerate(result.names)}
-    for change in told.values():  # gone edges glow as long as the slider stands at nothing
-        if change.change == "removed" and change.cause in position and change.effect in position:
-            cause, effect = position[change.cause], position[change.effect]
-            edges.append(_edge(result, cause, effect, strength=strongest, width=1.5, change=change))
-    return edges
-
-
-def _edge(
-    result: Result, cause: int, effect: int, *, strength: float, width: float, change: EdgeChange | None
-) -> dict[str, Any]:
-    return {
-        "id": f"{cause}-{effect}",
-        "cause": result.names[cause],
-        "effect": result.names[effect],
-        "weight": None,
-        "strength": strength,
-        "width": width,
-        "confidence": None,
-        "bow": 0.0,
-        "before": change.before if change else None,
-        "change": change.change if change else "",
-        "ends": (cause, effect),
-    }
+    if result.epsilon is not None:
+        sentences.append(f"The sums carry noise: epsilon {result.epsilon:g} at delta {result.delta or 0:g}.")
+    return sentences
 
 
 def _totals(result: Result) -> dict[str, Any]:
-    """The heat map of total effects and the list behind it."""
-    totals = total_effects(result.B)
+    """The heat map of total effects and the list behind it; of many variables the list is by variable, in the page."""
+    if len(result.names) > MAPPED:
+        return {"totals": [], "heat_map": ""}
+    B = effects_of(result)
+    totals = total_effects(B)
     shown = strengths(result, totals)
     order = order_indices(result)
     along = np.ix_(order, order)
     pairs = sorted(np.argwhere(totals).tolist(), key=lambda pair: -abs(shown[tuple(pair)]))
     listed = [
-        {"cause": result.names[j], "effect": result.names[i], "total": totals[i, j], "direct": result.B[i, j]}
-        for i, j in pairs
+        {"cause": result.names[j], "effect": result.names[i], "total": totals[i, j], "direct": B[i, j]}
+        | {"unit": unit_of_weight(result, result.names[j], result.names[i])}
+        for i, j in pairs[:MOST_TOTALS]
     ]
-    return {"totals": listed, "heat_map": _markup(heat_map(totals[along], shown[along], result.order))}
+    heat = heat_map(totals[along], shown[along], result.order)
+    return {"totals": listed, "total_count": len(pairs), "heat_map": _markup(heat)}
+
+
+def _not_identified(result: Result) -> list[tuple[str, str]]:
+    """Pairs (cause, effect) between which there may be an effect that these data cannot tell."""
+    return [(result.names[j], result.names[i]) for j, i in np.argwhere(np.isnan(result.B.T)).tolist()]
+
+
+def _lagged(result: Result) -> list[dict[str, Any]]:
+    """Effects of earlier values, by lag and falling size."""
+    return [
+        {"lag": lag, "cause": result.names[j], "effect": result.names[i], "weight": float(effects[i, j])}
+        for lag, effects in sorted(result.lagged.items())
+        for i, j in sorted(np.argwhere(np.nan_to_num(effects)).tolist(), key=lambda at: -abs(effects[tuple(at)]))
+    ]
 
 
 def _scale(result: Result) -> dict[str, Any]:
@@ -241,7 +231,7 @@ def _scale(result: Result) -> dict[str, Any]:
     return {
         "scale_words": words,
         "ladder": _markup(variance_ladder([variance[name] for name in result.order], result.order)),
-        "orders": _markup(order_chart(columns)) if len(result.names) > 1 else "",
+        "orders": _markup(order_chart(columns)) if 1 < len(result.names) <= MAPPED else "",
     }
 
 
@@ -263,6 +253,7 @@ def _sites(result: Result) -> dict[str, Any]:
                 "share": round(100 * rows[site] / max(*rows.values(), 1)),
                 "columns": len(columns),
                 "lacks": ", ".join(lacks[:8]) + more,
+                "left_out": result.left_out.get(site, 0) if result.left_out else None,
             }
         )
     return {"sites": sites, "coverage_words": _coverage_words(result), "cost_words": _cost_words(result)}
@@ -304,42 +295,8 @@ def _settings(result: Result) -> list[tuple[str, str]]:
 
 
 def _before_after(result: Result, before: Before | None) -> Any:
-    if before is None:
+    if before is None or len(result.names) > MAPPED:
         return ""
     common = set(before.order) & set(result.order)
     columns = [(before.title, before.order), (before.after_title, result.order)]
     return _markup(order_chart([(title, [name for name in order if name in common]) for title, order in columns]))
-
-
-def _json(result: Result, drawing: Drawing, edges: Sequence[Mapping[str, Any]]) -> Any:
-    """What the script of the page needs; no text in it can end the script."""
-    nodes = [
-        {
-            "id": f"n{i}",
-            "name": name,
-            "label": drawing.labels[i],
-            "x": round(float(drawing.placement.x[i]), 1),
-            "y": round(float(drawing.placement.y[i]), 1),
-            "w": drawing.widths[i],
-        }
-        for i, name in enumerate(result.names)
-    ]
-    lines = []
-    for edge in edges:
-        cause, effect = edge["ends"]
-        kept = {
-            key: edge[key] for key in ("id", "weight", "strength", "width", "confidence", "bow", "before", "change")
-        }
-        lines.append(kept | {"cause": cause, "effect": effect, "from": f"n{cause}", "to": f"n{effect}"})
-    order = order_indices(result)
-    totals = total_effects(result.B)[np.ix_(order, order)] if len(result.names) > NAMED else None
-    content = {
-        "names": result.names,
-        "order": result.order,
-        "nodes": nodes,
-        "edges": lines,
-        "standardised": bool(result.variances),
-        "strongest": max((abs(edge["strength"]) for edge in edges), default=1.0),
-        "totals": None if totals is None else [[float(f"{value:.4g}") for value in row] for row in totals],
-    }
-    return _markup(json.dumps(content, allow_nan=False).replace("<", "\\u003c"))

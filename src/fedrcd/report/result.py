@@ -23,6 +23,8 @@ class Graph(Protocol):
     def B(self) -> Matrix: ...
     @property
     def variances(self) -> tuple[float, ...]: ...
+    @property
+    def units(self) -> Mapping[str, str]: ...
 
 
 class Result(Graph, Protocol):
@@ -51,6 +53,20 @@ class Result(Graph, Protocol):
     @property
     def confidence(self) -> Matrix | None: ...
     @property
+    def errors(self) -> Matrix | None: ...
+    @property
+    def lagged(self) -> Mapping[int, Matrix]: ...
+    @property
+    def epsilon(self) -> float | None: ...
+    @property
+    def delta(self) -> float | None: ...
+    @property
+    def left_out(self) -> Mapping[str, int]: ...
+    @property
+    def signatures(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def verified_by(self) -> Sequence[str]: ...
+    @property
     def state_id(self) -> str: ...
     @property
     def holdings(self) -> tuple[Holding, ...]: ...
@@ -58,6 +74,24 @@ class Result(Graph, Protocol):
     def versions(self) -> Mapping[str, str]: ...
     @property
     def notes(self) -> Sequence[str]: ...
+
+
+def effects_of(graph: Graph) -> Matrix:
+    """The direct effects, 0 where they are not identified."""
+    return np.where(np.isnan(graph.B), 0.0, graph.B)
+
+
+def with_unit(graph: Graph, name: str) -> str:
+    """A variable with its unit, if it has one."""
+    return f"{name} ({graph.units[name]})" if name in graph.units else name
+
+
+def unit_of_weight(graph: Graph, cause: str, effect: str) -> str:
+    """In what a weight is measured: the unit of the effect per unit of the cause; empty where neither has one."""
+    units = graph.units
+    if cause not in units and effect not in units:
+        return ""
+    return f"{units.get(effect, 'units')} per {units.get(cause, 'unit')}"
 
 
 def strengths(graph: Graph, effects: Matrix) -> Matrix:

@@ -57,7 +57,7 @@ def test_one_round_by_the_command_line(machines):
     command = [sys.executable, "-m", "fedrcd", "coordinator", "run", "--federation", str(machines.disk.file), "--json"]
     command += ["--method", "fedrcd-s", "--out", str(out), "--state", str(machines.folder / "coordinator")]
     command += ["--trust-coordinator"]
-    command += ["--bootstrap", "20", "--check", "--keep", "0.9"]
+    command += ["--bootstrap", "20", "--check", "--keep", "0.9", "--report", str(out / "page.html")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     outcome = read_finding(out)
@@ -74,6 +74,9 @@ def test_one_round_by_the_command_line(machines):
     assert "to be sent: 3 sites, 10 groups of rows each" in done.stderr
     checks = json.loads((out / "checks.json").read_text())
     assert [check["name"] for check in checks["checks"]][:2] == ["non-gaussian", "independence"]
+    page = (out / "page.html").read_text(encoding="utf-8")
+    assert "from 20 replicates of the bootstrap" in page
+    assert "Checks of the assumptions" in page
     reference = machines.disk.in_process(secrets=machines.disk.secrets())
     expected = resample_groups(
         build("fedrcd-s"), reference.setting, reference, 10, 20, np.random.SeedSequence(0)

@@ -121,8 +121,8 @@ def as_page(certificate: Mapping[str, Any]) -> str:
         for one in certificate["results_from_earlier_states"]
     )
     listed = (
-        "<table><tr><th>entry</th><th>time</th><th>method</th><th>state</th><th>digest of the result</th></tr>"
-        f"{results}</table>"
+        '<table class="results"><tr><th>entry</th><th>time</th><th>method</th><th>state</th>'
+        f"<th>digest of the result</th></tr>{results}</table>"
         if results
         else "<p>None.</p>"
     )
@@ -130,16 +130,27 @@ def as_page(certificate: Mapping[str, Any]) -> str:
 
 
 PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Certificate of erasure</title><style>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Certificate of erasure</title><style>
 body {{ font: 11pt/1.45 sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em; color: #111 }}
 table {{ border-collapse: collapse; width: 100% }}
 th, td {{ border: 1px solid #999; padding: .3em .5em; text-align: left; vertical-align: top; overflow-wrap: anywhere }}
-th {{ font-weight: 600; min-width: 9em }}
+th {{ font-weight: 600 }}
+.facts th {{ width: 11em }}
+.results th, .results td {{ font-size: 9pt }}
+.results td:nth-child(4), .results td:nth-child(5) {{ width: 33% }}
 .lines {{ margin-top: 3em }}
-@media print {{ body {{ margin: 0 }} }}
+@page {{ margin: 16mm }}
+@media print {{ body {{ margin: 0; padding: 0; max-width: none }} tr, li, .lines {{ break-inside: avoid }} }}
+@media (max-width: 30em) {{
+  .facts th, .facts td {{ display: block; width: auto }}
+  .results tr {{ display: block; margin-bottom: .5em }} .results th {{ display: none }}
+  .results td, .results td:nth-child(n) {{ display: block; width: auto }}
+}}
 </style></head><body>
 <h1>Certificate of erasure</h1>
-<table>{facts}</table>
+<table class="facts">{facts}</table>
 <h2>What this certifies</h2>
 <ol>{said}</ol>{held}
 <h2>Results from states that held the erased rows</h2>
