@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from fedrcd.report.evidence import Evidence
+    from fedrcd.report.support import Support
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +214,19 @@ class Discovery:
 
         return draw_figure(self, ax)
 
-    def report(self, path: str | Path | None = None, *, evidence: Evidence | None = None) -> str:
+    def report(self, path: str | Path | None = None, *, support: Support | None = None) -> str:
         """One self-contained HTML page about this discovery; written to `path` as well if given.
 
         Parameters
         ----------
         path : path, optional
             Where to write it.
-        evidence : fedrcd.report.evidence.Evidence, optional
+        support : fedrcd.report.support.Support, optional
             What speaks for the discovery besides what it holds itself: intervals, checks, what was verified.
         """
         from fedrcd.report.page import write_page
 
-        return written(write_page(self, evidence=evidence), path)
+        return written(write_page(self, support=support), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text; written to `path` as well if given."""

@@ -37,7 +37,7 @@ def saved_page(result: Path, out: Path, federation: Path | None) -> None:
     """Write the page of a saved result, with what lies beside it in the folder of a run."""
     from fedrcd.api.discovery import Discovery
     from fedrcd.cli.options import units_in
-    from fedrcd.report.evidence import evidence_in
+    from fedrcd.report.support import support_in
 
     is_run = result.is_dir() or result.name in (BOOTSTRAP, CHECKS)
     folder = result if result.is_dir() else result.parent
@@ -45,16 +45,16 @@ def saved_page(result: Path, out: Path, federation: Path | None) -> None:
         raise FileError(f"there is no {DISCOVERY} in {folder}: give the file of a result, or the folder of a run")
     found = Discovery.from_json(folder / DISCOVERY if is_run else result)
     found = found.with_units({**found.units, **units_in(federation)})
-    evidence = evidence_in(found)
+    support = support_in(found)
     if is_run or result.name == DISCOVERY:
         beside: dict[str, Any] = {}
         if (folder / BOOTSTRAP).exists():
             beside |= _intervals(_read(folder / BOOTSTRAP))
         if (folder / CHECKS).exists():
             beside["checks"] = _read(folder / CHECKS)["checks"]
-        beside["verified"] = [*evidence.verified, *_signed(folder, federation)]
-        evidence = replace(evidence, **beside)
-    found.report(out, evidence=evidence)
+        beside["verified"] = [*support.verified, *_signed(folder, federation)]
+        support = replace(support, **beside)
+    found.report(out, support=support)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

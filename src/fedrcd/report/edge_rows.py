@@ -13,8 +13,8 @@ from fedrcd.graphs.dag import total_effects
 from fedrcd.graphs.layout import depths
 from fedrcd.report.charts import NAMED
 from fedrcd.report.drawing import Drawing
-from fedrcd.report.evidence import Evidence
 from fedrcd.report.result import Result, effects_of, order_indices, strengths, unit_of_weight
+from fedrcd.report.support import Support
 
 LISTED = 500
 """Rows of the table that stand on the page at once; the search goes through all."""
@@ -31,14 +31,14 @@ def is_large(result: Result) -> bool:
     return len(result.names) > MAPPED or int(np.count_nonzero(effects_of(result))) > DRAWN
 
 
-def columns_of(result: Result, evidence: Evidence, *, compared: bool) -> list[tuple[str, str, str]]:
+def columns_of(result: Result, support: Support, *, compared: bool) -> list[tuple[str, str, str]]:
     """Columns of the table of edges: key, heading, class."""
     columns = [("cause", "Cause", ""), ("effect", "Effect", ""), ("weight", "Weight", "n")]
     if result.units:
         columns.append(("unit", "Unit", ""))
     if result.variances:
         columns.append(("strength", "In sd", "n"))
-    if evidence.bounds:
+    if support.bounds:
         columns += [("low", "From", "n"), ("high", "To", "n")]
     if result.confidence is not None:
         columns.append(("confidence", "Confidence", "n"))
@@ -48,7 +48,7 @@ def columns_of(result: Result, evidence: Evidence, *, compared: bool) -> list[tu
 
 
 def edge_rows(
-    result: Result, drawing: Drawing, evidence: Evidence, changes: Changes | None = None
+    result: Result, drawing: Drawing, support: Support, changes: Changes | None = None
 ) -> list[dict[str, Any]]:
     """Edges by falling strength, with everything that is said of them; those that are gone have no weight."""
     B = effects_of(result)
@@ -59,7 +59,7 @@ def edge_rows(
     for line in drawing.lines:
         i, j = line.effect, line.cause
         pair = (result.names[j], result.names[i])
-        low, high = evidence.bounds.get(pair, (None, None))
+        low, high = support.bounds.get(pair, (None, None))
         edges.append(
             _edge(result, j, i, strength=float(standard[i, j]), width=line.width, change=told.get(pair))
             | {

@@ -17,8 +17,8 @@ from fedrcd.graphs.dag import total_effects
 from fedrcd.report.charts import NAMED, heat_map, order_chart, variance_ladder
 from fedrcd.report.drawing import draw, draw_svg
 from fedrcd.report.edge_rows import LISTED, MAPPED, columns_of, edge_rows, is_large, script_data
-from fedrcd.report.evidence import Evidence, evidence_in
 from fedrcd.report.result import Result, effects_of, number, order_indices, strengths, unit_of_weight
+from fedrcd.report.support import Support, support_in
 from fedrcd.statistics.coverage import Layout
 
 MOST_TOTALS = 500
@@ -42,7 +42,7 @@ def write_page(
     result: Result,
     *,
     before: Before | None = None,
-    evidence: Evidence | None = None,
+    support: Support | None = None,
     written: datetime.date | None = None,
 ) -> str:
     """The text of the page.
@@ -53,15 +53,15 @@ def write_page(
         What was found; of two that are compared, the later one.
     before : Before, optional
         What the result is compared with.
-    evidence : Evidence, optional
+    support : Support, optional
         What speaks for the result; by default what the result itself holds of it.
     written : date, optional
         Today by default.
     """
-    drawing, evidence = draw(result), evidence or evidence_in(result)
-    edges = edge_rows(result, drawing, evidence, before.changes if before else None)
+    drawing, support = draw(result), support or support_in(result)
+    edges = edge_rows(result, drawing, support, before.changes if before else None)
     shown = [edge for edge in edges if edge["weight"] is not None]
-    columns, large = columns_of(result, evidence, compared=before is not None), is_large(result)
+    columns, large = columns_of(result, support, compared=before is not None), is_large(result)
     page: str = _template().render(
         result=result,
         title=_title(result, before),
@@ -70,8 +70,8 @@ def write_page(
         edges=shown,
         columns=columns,
         first_key="strength" if result.variances else "weight",
-        evidence=evidence,
-        verified=_verified(result, evidence),
+        support=support,
+        verified=_verified(result, support),
         has_confidence=result.confidence is not None,
         empty_words=_empty_words(result),
         colour_words=_colour_words(before),
@@ -162,9 +162,9 @@ def _bytes(count: int) -> str:
     return f"{count} bytes" if count else "nothing"
 
 
-def _verified(result: Result, evidence: Evidence) -> list[str]:
+def _verified(result: Result, support: Support) -> list[str]:
     """What was verified, a sentence each."""
-    sentences = list(evidence.verified)
+    sentences = list(support.verified)
     if result.state_id:
         sentences.append(
             f"The sums are those of the ledger's state {result.state_id}, which its chain and receipts prove."

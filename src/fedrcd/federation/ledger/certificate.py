@@ -138,7 +138,8 @@ table {{ border-collapse: collapse; width: 100% }}
 th, td {{ border: 1px solid #999; padding: .3em .5em; text-align: left; vertical-align: top; overflow-wrap: anywhere }}
 th {{ font-weight: 600 }}
 .facts th {{ width: 11em }}
-.results th, .results td {{ font-size: 9pt }}
+.results th, .results td {{ font-size: 8.5pt }}
+.results th {{ overflow-wrap: normal }}
 .results td:nth-child(4), .results td:nth-child(5) {{ width: 33% }}
 .lines {{ margin-top: 3em }}
 @page {{ margin: 16mm }}

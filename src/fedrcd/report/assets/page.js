@@ -292,7 +292,9 @@
     const sort = (key, descending) => {
       sorted = { key, descending };
       heads.forEach((head) => head.removeAttribute("aria-sort"));
-      heads[data.columns.indexOf(key)].setAttribute("aria-sort", descending ? "descending" : "ascending");
+      const head = heads[data.columns.indexOf(key)], box = table.parentElement;
+      head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      box.scrollLeft = Math.max(0, head.offsetLeft + head.offsetWidth - box.clientWidth); // the column is seen on phones
       by("sort").value = key;
       const size = (edge) => Math.abs(edge[key] ?? 0);
       const compare = isNumber(key) ? (a, b) => size(a) - size(b) : (a, b) => valueOf(a, key).localeCompare(valueOf(b, key));

@@ -15,7 +15,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Support:
     """What speaks for a result, as far as it is known.
 
     Parameters
@@ -36,7 +36,7 @@ class Evidence:
     verified: Sequence[str] = ()
 
 
-def evidence_in(result: Result) -> Evidence:
+def support_in(result: Result) -> Support:
     """The intervals that the standard errors of a result give, and who says to have verified it."""
     verified = []
     if result.verified_by:
@@ -44,12 +44,12 @@ def evidence_in(result: Result) -> Evidence:
     if result.signatures:
         verified.append(f"The file holds {len(result.signatures)} signatures; the page does not check them.")
     if result.errors is None:
-        return Evidence(verified=verified)
+        return Support(verified=verified)
     reach, B = float(norm.ppf((1 + LEVEL) / 2)) * result.errors, effects_of(result)
     bounds = {
         (result.names[j], result.names[i]): (float(B[i, j] - reach[i, j]), float(B[i, j] + reach[i, j]))
         for i, j in np.argwhere((B != 0) & np.isfinite(reach)).tolist()
     }
-    return Evidence(
+    return Support(
         bounds=bounds, intervals=f"{LEVEL:.0%} by the delta method, given that the edge is there", verified=verified
     )
