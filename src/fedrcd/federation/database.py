@@ -157,6 +157,15 @@ class Database(Closing):
         with self._explained("write"):
             self._connection.executemany(statement, several)
 
+    @property
+    def layout(self) -> int:
+        """How its tables are laid out, as a number that means something to them; 0 until one was noted."""
+        return int(next(self.rows("PRAGMA user_version"))[0])
+
+    def note_layout(self, number: int) -> None:
+        """Note how its tables are laid out; inside `changes`."""
+        self.run(f"PRAGMA user_version = {number:d}")
+
     @contextmanager
     def changes(self, *, purge: bool = True) -> Iterator[None]:
         """All changes in the block are on the disk when it ends, or none is; then old bytes are purged, or later."""

@@ -18,7 +18,6 @@ from fedrcd.errors import ConfigError, DataError, ProtocolError
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.verify import verify_ledger
 from fedrcd.federation.site.editions.comparison import as_list
-from fedrcd.federation.site.editions.row_marks import BUCKETS
 from tests.federation.living import (
     SECRET,
     TODAY,
@@ -101,7 +100,9 @@ class Life(RuleBasedStateMachine):
         store = self.members[site].store
         number = store.sent.latest(f"block-{site}").edition
         [edition] = [one for one in store.editions.editions() if one.number == number]
-        persons = {mark for bucket in range(BUCKETS) for mark in as_list(store.kept.marks(edition.number, bucket)[0])}
+        persons = {
+            mark for bucket in range(store.buckets) for mark in as_list(store.kept.marks(edition.number, bucket)[0])
+        }
         return {k for k in range(120) if store.marker.of_id(f"r{k}") in persons}
 
     @rule(site=sites, row=numbers)

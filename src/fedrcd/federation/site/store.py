@@ -19,7 +19,7 @@ from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
 from fedrcd.federation.site import known_ledgers, masked_runs, sent_contributions, struck_rows
 from fedrcd.federation.site.editions import kept_values, tables
 from fedrcd.federation.site.editions.kept_values import KeptValues
-from fedrcd.federation.site.editions.row_marks import Marker
+from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, Marker, buckets_for
 from fedrcd.federation.site.editions.tables import EditionTables
 from fedrcd.federation.site.known_ledgers import KnownLedgers
 from fedrcd.federation.site.log import START, LogEntry, chained, digest_of_line, parsed
@@ -162,6 +162,20 @@ class Store(Closing):
     def changes(self) -> AbstractContextManager[None]:
         """All that is changed in the block is on the disk when it ends, or nothing is."""
         return self._database.changes()
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets the marks in it are kept in."""
+        return self._database.layout or LEAST_BUCKETS
+
+    def make_room(self, rows: int) -> None:
+        """Keep marks in as many buckets as a table of so many rows needs: each of them must fit into memory."""
+        buckets = buckets_for(rows)
+        if buckets > self.buckets:
+            with self.changes():
+                self.editions.sort_anew(buckets)
+                self.kept.sort_anew(buckets)
+                self._database.note_layout(buckets)
 
     def take_in(self, secret: bytes, key: bytes, lines: Sequence[str], approvals: Iterable[Pending]) -> None:
         """Take over secrets, log and approvals of an earlier version; those of its secrets that it has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy.typing as npt
 
 from fedrcd.data.rows import count_rows, numbered
 from fedrcd.data.table import Table
-from fedrcd.federation.site.editions.row_marks import BUCKETS, Marker, MarkVector, Spool, told_apart
+from fedrcd.federation.site.editions.row_marks import Marker, MarkVector, Spool, buckets_for, told_apart
+from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.typing import IntVector, Matrix
 
 BY_ROW = np.dtype([("row", "S16"), ("place", np.int64)])
@@ -43,27 +45,28 @@ class Census:
         """How many they are."""
         return self.by_row.count
 
-    def marks(self, bucket: int) -> tuple[MarkVector, IntVector]:
+    def marks(self, bucket: int, buckets: int) -> tuple[MarkVector, IntVector]:
         """The marks of rows in a bucket, sorted and told apart, and the places of the rows."""
-        records = self.by_row.bucket(bucket)
+        records = self.by_row.bucket(bucket, buckets)
         marks, order = told_apart(np.ascontiguousarray(records["row"]))
         return marks, np.ascontiguousarray(records["place"][order])
 
-    def values_at(self, places: IntVector) -> Matrix:
-        """The values of the rows at some places, which are sorted; takes a pass."""
-        found = [np.empty((0, len(self.table.columns)))]
+    def values_at(self, places: RowPlaces) -> Matrix:
+        """The values of the rows at some places, in the order of the table; takes a pass."""
+        return np.concatenate([np.empty((0, len(self.table.columns))), *self.chunks_at(places)])
+
+    def chunks_at(self, places: RowPlaces) -> Iterator[Matrix]:
+        """The values of the rows at some places, some at a time; takes a pass."""
         for chunk in numbered(self.table.chunks()):
-            assert chunk.places is not None
-            wanted = np.isin(chunk.places, places, assume_unique=True)
+            wanted = places.chosen(chunk)
             if wanted.any():
-                found.append(chunk.values[wanted])
-        return np.concatenate(found)
+                yield chunk.values[wanted]
 
     def tag(self) -> str:
         """Tells these rows from all others, in whatever order they lie."""
-        state = hashlib.sha256()
-        for bucket in range(BUCKETS):
-            state.update(self.marks(bucket)[0].tobytes())
+        state, buckets = hashlib.sha256(), buckets_for(self.rows)
+        for bucket in range(buckets):
+            state.update(self.marks(bucket, buckets)[0].tobytes())
         return state.hexdigest()
 
     def close(self) -> None:
@@ -81,26 +84,27 @@ def take_census(whole: Table, summed: Table, marker: Marker) -> Census:
     for chunk in numbered(summed.chunks()):
         persons = None if chunk.ids is None else marker.of_ids(chunk.ids)
         marks = marker.of_rows(summed.columns, chunk, persons)
-        by_row.add(_records(BY_ROW, row=marks, place=chunk.places))
+        by_row.add(as_records(BY_ROW, row=marks, place=chunk.places))
         if by_person is not None:
-            by_person.add(_records(BY_PERSON, person=persons, row=marks, place=chunk.places))
+            by_person.add(as_records(BY_PERSON, person=persons, row=marks, place=chunk.places))
     if there is not None:
         for chunk in whole.chunks():
-            there.add(_records(PERSON, person=marker.of_ids(chunk.ids or ())))
+            there.add(as_records(PERSON, person=marker.of_ids(chunk.ids or ())))
     number, most = _counted(by_person) if by_person is not None else (by_row.count, 1)
     return Census(summed, count_rows(whole), number, most, by_row, by_person, by_person if there is None else there)
 
 
 def _counted(by_person: Spool) -> tuple[int, int]:
     """How many persons there are, and the most rows of one."""
-    persons, most = 0, 1
-    for bucket in range(BUCKETS):
-        _, times = np.unique(by_person.bucket(bucket)["person"], return_counts=True)
+    persons, most, buckets = 0, 1, buckets_for(by_person.count)
+    for bucket in range(buckets):
+        _, times = np.unique(by_person.bucket(bucket, buckets)["person"], return_counts=True)
         persons, most = persons + len(times), max(most, int(times.max(initial=1)))
     return persons, most
 
 
-def _records(dtype: np.dtype[Any], **parts: Any) -> npt.NDArray[Any]:
+def as_records(dtype: np.dtype[Any], **parts: Any) -> npt.NDArray[Any]:
+    """Records of a type out of their parts."""
     records = np.empty(len(next(iter(parts.values()))), dtype=dtype)
     for name, part in parts.items():
         records[name] = part

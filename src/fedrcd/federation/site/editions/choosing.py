@@ -16,6 +16,7 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fedrcd.data.rows import count_rows, numbered
 from fedrcd.federation.messages.refusals import Refusal, Refused
@@ -25,12 +26,12 @@ from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
 from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant, Held, as_list
 from fedrcd.federation.site.editions.filling import thinned
 from fedrcd.federation.site.editions.recognition import Recognition
-from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among
-from fedrcd.federation.site.editions.rows import at_places, edition_census, edition_table, forget_values, keep_rows
+from fedrcd.federation.site.editions.row_marks import NOBODY, MarkVector, is_among
+from fedrcd.federation.site.editions.row_places import RowPlaces
+from fedrcd.federation.site.editions.rows import edition_census, edition_table, forget_values, keep_rows
 from fedrcd.federation.site.editions.tables import WHOLE, Edition, EditionTables
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.store import NOW, Store
-from fedrcd.typing import IntVector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +195,8 @@ class EditionChooser:
             if edition is None or asked.groups:
                 census = take_census(block.whole, block.summed, self.store.marker)
                 censuses.append(census)
+                if self.notices:
+                    self.store.make_room(census.rows)
             chosen.append(Chosen(block.summed, block.grouping, edition, census, tag))
         chosen = [self.recognition.recognised(one) if one.edition is None else one for one in chosen]
         for one in chosen:
@@ -209,17 +212,17 @@ class EditionChooser:
             edition, whole, groups = 0 if one.edition is None else one.edition.number, 0, None
             if not edition:
                 whole, following = following, following + 1
-            own = [whole or released[edition, 0, WHOLE]]
+            own, first = [whole or released[edition, 0, WHOLE]], following
             if asked.groups and (edition, asked.groups, 1) in released:
                 self._require_same_split(one, edition, asked.groups)
                 own += [released[edition, asked.groups, part] for part in range(1, asked.groups + 1)]
             elif asked.groups:
-                groups = following + self._labels(one, asked.groups)
+                groups = self._labels(one, asked.groups)
                 own += range(following, following + asked.groups)
                 following += asked.groups
             if whole or groups is not None:
                 assert one.census is not None
-                entrants.append(Entrant(one.census, whole, groups))
+                entrants.append(Entrant(one.census, whole, groups, first))
             numbers.append(tuple(own))
         labels = tuple(one.edition.label if one.edition else self._label_of(one) for one in chosen)
         comparison = EditionComparison(self.store, entrants)
@@ -229,21 +232,18 @@ class EditionChooser:
         """A label for an edition to be: it tells nothing of the rows to whoever has not the site's secret."""
         return (one.fingerprint or fingerprint(one.rows, self.store.secret))[:32]
 
-    def _labels(self, one: Chosen, groups: int) -> IntVector:
+    def _labels(self, one: Chosen, groups: int) -> npt.NDArray[np.unsignedinteger]:
         """By place, the group of every row."""
         if one.grouping is None:
             raise Refused(Refusal.SECRET)
         if groups > count_rows(one.rows):
             raise Refused(Refusal.GROUPS, f"{groups} groups of {count_rows(one.rows)} rows")
-        places, labels = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        by_place = np.zeros(0, dtype=np.min_scalar_type(groups))
         for chunk in numbered(one.rows.chunks()):
             assert chunk.places is not None
             named = map(str, chunk.places.tolist()) if chunk.ids is None else chunk.ids
-            places.append(chunk.places)
-            labels.append(one.grouping.labels(named, groups))
-        where, which = np.concatenate(places), np.concatenate(labels)
-        by_place = np.zeros(int(where.max(initial=-1)) + 1, dtype=np.int64)
-        by_place[where] = which
+            by_place.resize(max(len(by_place), int(chunk.places.max(initial=-1)) + 1), refcheck=False)
+            by_place[chunk.places] = one.grouping.labels(named, groups)
         return by_place
 
     def _require_same_split(self, one: Chosen, edition: int, groups: int) -> None:
@@ -399,7 +399,7 @@ class EditionChooser:
             return None
         if edition.current and self.store.kept.count(edition.number) == edition.rows:
             rows = edition_table(self.store.kept, edition, self.site, block.summed.block)
-            census = edition_census(self.store.kept, edition, rows)
+            census = edition_census(self.store, edition, rows)
             censuses.append(census)
             grouping = None if block.grouping is None else replace(block.grouping, drawn=True)
             return Chosen(rows, grouping, edition, census)
@@ -408,22 +408,22 @@ class EditionChooser:
         kept = self._places_in(one.census, edition)
         if len(kept) < edition.rows:
             return None
-        rows = block.summed.select(at_places(kept))
+        rows = block.summed.select(kept.chosen)
         census = take_census(rows, rows, self.store.marker)
         censuses.append(census)
         return Chosen(rows, block.grouping, edition, census)
 
-    def _places_in(self, census: Census, edition: Edition) -> IntVector:
+    def _places_in(self, census: Census, edition: Edition) -> RowPlaces:
         """Places of the rows that are in an edition."""
         [whole] = [one.number for one in self.tables.sets() if (one.edition, one.part) == (edition.number, WHOLE)]
         inside = [atom for atom, (sets, _) in self.tables.atoms().items() if whole in sets]
-        places = [np.empty(0, dtype=np.int64)]
-        for bucket in range(BUCKETS):
-            marks, where = census.marks(bucket)
+        places, buckets = RowPlaces(), self.store.buckets
+        for bucket in range(buckets):
+            marks, where = census.marks(bucket, buckets)
             by_atom = self.tables.marks_by_atom(bucket)
             own = np.sort(np.concatenate([NOBODY, *(by_atom[atom] for atom in inside if atom in by_atom)]))
-            places.append(where[is_among(marks, own)])
-        return np.sort(np.concatenate(places))
+            places.add(where[is_among(marks, own)])
+        return places
 
     def _pinned(
         self, blocks: Sequence[BlockRows], present: Sequence[Chosen], asked: Inquiry, censuses: list[Census]

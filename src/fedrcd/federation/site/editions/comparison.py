@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from fedrcd.federation.site.editions.atoms import SetNumbers, isolated
 from fedrcd.federation.site.editions.census import Census
-from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, bucket_of, is_among, place_among
+from fedrcd.federation.site.editions.row_marks import NOBODY, MarkVector, bucket_of, is_among, place_among
+from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.federation.site.editions.tables import Edition, EditionTables, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
@@ -28,16 +29,20 @@ from fedrcd.typing import IntVector
 class Entrant:
     """Rows that would be in new sets: `whole` is the number of the set of all of them, 0 if that is known already.
 
-    `groups` gives, by place, the number of the set of the group that a row is in; None where no groups are asked for.
+    `groups` gives, by place, the group that a row is in, and `first` is the number of the set of the first group; None
+    where no groups are asked for.
     """
 
     census: Census
     whole: int = 0
-    groups: IntVector | None = None
+    groups: npt.NDArray[np.unsignedinteger] | None = None
+    first: int = 0
 
     def sets_of(self, places: IntVector) -> IntVector:
         """The set of the group of each row; 0 where there are no groups."""
-        return np.zeros(len(places), dtype=np.int64) if self.groups is None else self.groups[places]
+        if self.groups is None:
+            return np.zeros(len(places), dtype=np.int64)
+        return self.groups[places].astype(np.int64) + self.first
 
 
 class Marked(NamedTuple):
@@ -76,7 +81,7 @@ class EditionComparison:
     def pieces(self) -> Counter[Piece]:
         """How many rows there are of every piece; those in no atom were in no set before."""
         atoms, counted = self.tables.atoms(), Counter[Piece]()
-        for bucket in range(BUCKETS):
+        for bucket in range(self.store.buckets):
             entered = self.marked(bucket)
             known = np.zeros(len(entered.marks), dtype=bool)
             for atom, marks in self.tables.marks_by_atom(bucket).items():
@@ -93,7 +98,7 @@ class EditionComparison:
         """The rows of all entrants in a bucket."""
         marks, which = [NOBODY], [np.empty(0, dtype=np.int64)]
         for entrant in self.entrants:
-            own, places = entrant.census.marks(bucket)
+            own, places = entrant.census.marks(bucket, self.store.buckets)
             groups = entrant.sets_of(places)
             found, inverse = np.unique(groups, return_inverse=True)
             numbers = [self._combination(entrant.whole, group) for group in found.tolist()]
@@ -167,7 +172,7 @@ class EditionComparison:
             persons, rows, places = persons[order], rows[order], places[order]
             if len(places):
                 columns = census.table.columns
-                cells = self.store.marker.of_cells(columns, census.values_at(places))
+                cells = self.store.marker.of_cells(columns, census.values_at(RowPlaces(places)))
                 found.append(Link(persons, rows, columns, cells))
                 found += self._former_rows(np.unique(persons), current, known_links)
         return found
@@ -177,13 +182,15 @@ class EditionComparison:
     ) -> tuple[MarkVector, MarkVector, IntVector]:
         assert census.by_person is not None
         persons, rows, places = [NOBODY], [NOBODY], [np.empty(0, dtype=np.int64)]
-        linked_persons = np.sort(np.concatenate([NOBODY, *(link.persons for link in links)]))
-        linked_rows = np.sort(np.concatenate([NOBODY, *(link.rows for link in links)]))
-        for bucket in range(BUCKETS):
-            mine = census.by_person.bucket(bucket)
+        buckets = self.store.buckets
+        linked_persons = np.concatenate([NOBODY, *(link.persons for link in links)])
+        linked_rows = np.concatenate([NOBODY, *(link.rows for link in links)])
+        where = bucket_of(linked_persons, buckets)
+        for bucket in range(buckets):
+            mine = census.by_person.bucket(bucket, buckets)
             kept = [self.store.kept.marks(edition.number, bucket) for edition in current]
-            known = np.sort(np.concatenate([linked_persons, *(one for one, _ in kept)]))
-            same = np.sort(np.concatenate([linked_rows, *(row for _, row in kept)]))
+            known = np.sort(np.concatenate([linked_persons[where == bucket], *(one for one, _ in kept)]))
+            same = np.sort(np.concatenate([linked_rows[where == bucket], *(row for _, row in kept)]))
             other = is_among(mine["person"], known) & ~is_among(mine["row"], same)
             persons.append(mine["person"][other])
             rows.append(mine["row"][other])
@@ -256,8 +263,8 @@ class EditionComparison:
             return []
         atoms = self.tables.atoms()
         found: list[list[SetNumbers]] = [[() for _ in link.rows] for link in links]
-        buckets = [bucket_of(link.rows) for link in links]
-        for bucket in range(BUCKETS):
+        buckets = [bucket_of(link.rows, self.store.buckets) for link in links]
+        for bucket in range(self.store.buckets):
             known, owners = _with_owners(self.tables.marks_by_atom(bucket))
             entered = self.marked(bucket)
             names = self.combinations()
@@ -295,13 +302,13 @@ class EditionComparison:
         if not len(persons):
             return Counter()
         rows = [NOBODY]
-        for bucket in range(BUCKETS):
+        for bucket in range(self.store.buckets):
             for edition in (one for one in self.editions.values() if one.current):
                 who, kept = self.store.kept.marks(edition.number, bucket)
                 rows.append(kept[is_among(who, persons)])
             for entrant in self.entrants:
                 if entrant.census.by_person is not None:
-                    mine = entrant.census.by_person.bucket(bucket)
+                    mine = entrant.census.by_person.bucket(bucket, self.store.buckets)
                     rows.append(mine["row"][is_among(mine["person"], persons)])
         rows += [link.rows[is_among(link.persons, persons)] for link in self.tables.links()]
         unique = np.unique(np.concatenate(rows))

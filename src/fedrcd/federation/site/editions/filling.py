@@ -5,19 +5,26 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fedrcd.errors import DataError
 from fedrcd.federation.site.editions.atoms import SetNumbers
-from fedrcd.federation.site.editions.census import Census, take_census
+from fedrcd.federation.site.editions.census import Census, as_records, take_census
 from fedrcd.federation.site.editions.chosen_rows import Chosen
-from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, is_among
-from fedrcd.federation.site.editions.rows import at_places
+from fedrcd.federation.site.editions.row_marks import NOBODY, MarkVector, Spool, buckets_for, is_among
+from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.federation.site.editions.tables import WHOLE, Edition
 from fedrcd.federation.site.store import Store
+from fedrcd.typing import IntVector
+
+ROW_OF_PERSON = np.dtype([("row", "S16"), ("person", "S16")])
+ATOM_OF_PERSON = np.dtype([("person", "S16"), ("atom", np.int64)])
 
 
 def thinned(store: Store, one: Chosen, batch: int, *, anew: bool = False) -> Chosen | None:
@@ -35,38 +42,65 @@ def thinned(store: Store, one: Chosen, batch: int, *, anew: bool = False) -> Cho
     seed = hmac.new(store.secret, f"fill {former.label} {one.fingerprint}".encode(), hashlib.sha256).digest()
     rng = np.random.default_rng(list(seed))
     batch += len(store.editions.handed_over())  # who was handed over hides nobody
-    stay, out = [NOBODY], [NOBODY]
     same_columns = set(former.columns) == set(one.rows.columns)
     atoms = {atom: held for atom, held in store.editions.atoms().items() if whole in held[0]}
-    there = {
-        atom: np.concatenate([NOBODY, *_still_there(store, census, atom, None if same_columns else former)])
-        for atom in sorted(atoms)
-    }
-    lost = {atom: atoms[atom][1] - len(own) for atom, own in there.items()}
-    leaving_whole = _with_whom_they_were_told(store, atoms, {atom for atom, number in lost.items() if number}, batch)
-    largest = max(there, key=lambda atom: len(there[atom]), default=None) if anew else None
-    for atom, own in there.items():
-        touched = lost[atom] > 0 or atom == largest
-        wanted = max(batch - lost[atom], 0) if touched else 0
-        if atom in leaving_whole or (touched and 0 < len(own) - wanted < batch):
-            wanted = len(own)  # the few who would be left could be told apart themselves
-        drawn = rng.permutation(len(own))
-        out.append(own[drawn[:wanted]])
-        stay.append(own[drawn[wanted:]])
-    if not any(map(len, (*stay, *out))):
+    with _remaining(store, census, atoms, None if same_columns else former) as remaining:
+        there = dict.fromkeys(sorted(atoms), 0)
+        for atom, places in remaining():
+            there[atom] += len(places)
+        drawn = {
+            atom: np.sort(rng.choice(there[atom], wanted, replace=False))
+            for atom, wanted in _wanted(store, atoms, there, batch, anew=anew).items()
+        }
+        staying, leaving, passed = RowPlaces(), RowPlaces(), dict.fromkeys(there, 0)
+        for atom, places in remaining():
+            out = np.isin(np.arange(passed[atom], passed[atom] + len(places)), drawn[atom], assume_unique=True)
+            passed[atom] += len(places)
+            leaving.add(places[out])
+            staying.add(places[~out])
+    if not any(there.values()):
         return None
-    staying, leaving = np.sort(np.concatenate(stay)), np.sort(np.concatenate(out))
     if not len(staying):
         raise DataError(
             f"block {one.rows.block!r} of site {one.rows.site!r} has too few rows to hide the erased ones among; take "
             "the whole block out, or erase them in sight of the coordinator with --now"
         )
-    records = [census.by_person.bucket(bucket) for bucket in range(BUCKETS)]
-    persons = np.unique(np.concatenate([each["person"][is_among(each["row"], leaving)] for each in records]))
-    places = [each["place"][is_among(each["row"], staying) & ~is_among(each["person"], persons)] for each in records]
-    rest = one.rows.select(at_places(np.sort(np.concatenate(places))))
+    persons, kept = _persons_at(census.by_person, leaving), RowPlaces()
+    for records in _records(census.by_person):
+        stays = staying.holds(records["place"]) & ~is_among(records["person"], persons)
+        kept.add(records["place"][stays])
+    rest = one.rows.select(kept.chosen)
     own_census = take_census(rest, rest, store.marker)
     return replace(one, rows=rest, census=own_census, fingerprint="", withheld=persons)
+
+
+def _wanted(
+    store: Store, atoms: Mapping[int, tuple[SetNumbers, int]], there: Mapping[int, int], batch: int, *, anew: bool
+) -> dict[int, int]:
+    """How many rows of every atom are to leave, by how many of it are still there."""
+    lost = {atom: atoms[atom][1] - number for atom, number in there.items()}
+    leaving_whole = _with_whom_they_were_told(store, atoms, {atom for atom, number in lost.items() if number}, batch)
+    largest = max(there, key=lambda atom: there[atom], default=None) if anew else None
+    found = {}
+    for atom, number in there.items():
+        touched = lost[atom] > 0 or atom == largest
+        wanted = max(batch - lost[atom], 0) if touched else 0
+        if atom in leaving_whole or (touched and 0 < number - wanted < batch):
+            wanted = number  # the few who would be left could be told apart themselves
+        found[atom] = min(wanted, number)
+    return found
+
+
+def _records(by_person: Spool) -> Iterator[npt.NDArray[Any]]:
+    """All records, a bucket at a time."""
+    buckets = buckets_for(by_person.count)
+    return (by_person.bucket(bucket, buckets) for bucket in range(buckets))
+
+
+def _persons_at(by_person: Spool, places: RowPlaces) -> MarkVector:
+    """The persons of rows at some places, sorted."""
+    found = [each["person"][places.holds(each["place"])] for each in _records(by_person)]
+    return np.unique(np.concatenate([NOBODY, *found]))
 
 
 def _with_whom_they_were_told(
@@ -87,18 +121,41 @@ def _with_whom_they_were_told(
     return found
 
 
-def _still_there(store: Store, census: Census, atom: int, former: Edition | None) -> Iterator[MarkVector]:
-    """The rows of an atom that are still in the table; by their persons in a `former` edition of other columns."""
-    if former is None:
-        for bucket in range(BUCKETS):
-            marks = store.editions.marks_by_atom(bucket).get(atom, NOBODY)
-            yield marks[is_among(marks, census.marks(bucket)[0])]
-        return
-    parts = [store.editions.marks_by_atom(bucket).get(atom, NOBODY) for bucket in range(BUCKETS)]
-    inside = np.sort(np.concatenate(parts))
-    for bucket in range(BUCKETS):
-        persons, rows = store.kept.marks(former.number, bucket)
-        wanted = np.sort(persons[is_among(rows, inside)])
-        assert census.by_person is not None
-        mine = census.by_person.bucket(bucket)
-        yield np.ascontiguousarray(mine["row"][is_among(mine["person"], wanted)])
+@contextmanager
+def _remaining(
+    store: Store, census: Census, atoms: Collection[int], former: Edition | None
+) -> Iterator[Callable[[], Iterator[tuple[int, IntVector]]]]:
+    """A function that goes through the rows of atoms that are still in the table: the atom, and places of some rows.
+
+    By their marks, or by their persons in a `former` edition that had other columns.
+    """
+    with closing(Spool(ROW_OF_PERSON)) as rows, closing(Spool(ATOM_OF_PERSON)) as persons:
+        if former is None:
+            yield lambda: _by_rows(store, census, atoms)
+            return
+        for bucket in range(store.buckets):
+            who, marks = store.kept.marks(former.number, bucket)
+            rows.add(as_records(ROW_OF_PERSON, row=marks, person=who))
+        for bucket in range(store.buckets):
+            kept = rows.bucket(bucket, store.buckets)
+            for atom, marks in store.editions.marks_by_atom(bucket).items():
+                if atom in atoms:
+                    own = kept["person"][is_among(kept["row"], marks)]
+                    persons.add(as_records(ATOM_OF_PERSON, person=own, atom=np.full(len(own), atom)))
+        yield lambda: _by_persons(store, census, persons)
+
+
+def _by_rows(store: Store, census: Census, atoms: Collection[int]) -> Iterator[tuple[int, IntVector]]:
+    for bucket in range(store.buckets):
+        mine, places = census.marks(bucket, store.buckets)
+        for atom, marks in store.editions.marks_by_atom(bucket).items():
+            if atom in atoms:
+                yield atom, places[is_among(mine, marks)]
+
+
+def _by_persons(store: Store, census: Census, persons: Spool) -> Iterator[tuple[int, IntVector]]:
+    assert census.by_person is not None
+    for bucket in range(store.buckets):
+        known, mine = persons.bucket(bucket, store.buckets), census.by_person.bucket(bucket, store.buckets)
+        for atom in np.unique(known["atom"]).tolist():
+            yield atom, mine["place"][is_among(mine["person"], known["person"][known["atom"] == atom])]

@@ -6,13 +6,12 @@ Rows lie in parts of a few thousand, by the bucket of their person's mark. Whoev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fedrcd.federation.database import Database
-from fedrcd.federation.site.editions.row_marks import BUCKETS, MarkVector, as_marks, bucket_of, is_among
+from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, MarkVector, as_marks, bucket_of, is_among
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 SCHEMA = (
@@ -42,6 +41,10 @@ class KeptValues:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def _buckets(self) -> int:
+        return self._database.layout or LEAST_BUCKETS
+
     def count(self, edition: int) -> int:
         """How many rows of an edition are kept."""
         query = "SELECT COALESCE(SUM(LENGTH(persons)), 0) / 16 FROM kept WHERE edition = ?"
@@ -53,25 +56,37 @@ class KeptValues:
         found = list(self._database.rows(query, edition, bucket))
         return as_marks(b"".join(one for one, _ in found)), as_marks(b"".join(rows for _, rows in found))
 
-    def chunks(self, edition: int, p: int) -> Iterator[KeptRows]:
+    def chunks(self, edition: int) -> Iterator[KeptRows]:
         """All rows, some at a time."""
-        for bucket in range(BUCKETS):
-            for _, part in self._parts(edition, bucket, p):
+        for bucket in range(self._buckets):
+            for _, part in self._parts(edition, bucket):
                 yield part
 
     def of_persons(self, edition: int, persons: MarkVector, p: int) -> KeptRows:
         """All rows of some persons."""
-        found = [_nothing(p)]
-        for bucket in np.unique(bucket_of(persons)).tolist():
-            for _, part in self._parts(edition, bucket, p):
-                wanted = is_among(part.persons, np.sort(persons))
+        found, persons = [_nothing(p)], np.sort(persons)
+        for bucket in np.unique(bucket_of(persons, self._buckets)).tolist():
+            for _, part in self._parts(edition, bucket):
+                wanted = is_among(part.persons, persons)
                 if wanted.any():
                     found.append(part.keep(wanted))
         return _together(found)
 
     def add(self, edition: int, new: KeptRows) -> None:
         """Keep more rows of an edition."""
-        buckets = bucket_of(new.persons)
+        self._add(edition, new, self._buckets)
+
+    def sort_anew(self, buckets: int) -> None:
+        """Put all rows into so many buckets; inside a transaction."""
+        self._database.run("UPDATE kept SET bucket = -1 - bucket")  # old numbers are not to meet new ones
+        for key in list(self._database.rows("SELECT edition, bucket, part FROM kept")):
+            where = "WHERE edition = ? AND bucket = ? AND part = ?"
+            raw = next(self._database.rows(f"SELECT persons, rows, spread, cells FROM kept {where}", *key))
+            self._database.run(f"DELETE FROM kept {where}", *key)
+            self._add(key[0], _kept_rows(*raw), buckets)
+
+    def _add(self, edition: int, new: KeptRows, number: int) -> None:
+        buckets = bucket_of(new.persons, number)
         for bucket in np.unique(buckets).tolist():
             mine = new.keep(buckets == bucket)
             query = "SELECT COALESCE(MAX(part), 0) FROM kept WHERE edition = ? AND bucket = ?"
@@ -82,15 +97,13 @@ class KeptValues:
                     edition, bucket, part, mine.keep(np.arange(first, min(first + ROWS_PER_PART, len(mine.rows))))
                 )
 
-    def drop(self, edition: int, p: int, *, persons: MarkVector | None = None, rows: MarkVector | None = None) -> None:
-        """Delete the rows of persons, or some rows; both are given sorted."""
-        for bucket in range(BUCKETS):
-            for number, part in list(self._parts(edition, bucket, p)):
-                leaving: npt.NDArray[Any] = np.zeros(len(part.rows), dtype=bool)
-                if persons is not None:
-                    leaving |= is_among(part.persons, persons)
+    def drop(self, edition: int, persons: MarkVector, rows: MarkVector | None = None) -> None:
+        """Delete all rows of persons, or those among some rows; both are given sorted."""
+        for bucket in np.unique(bucket_of(persons, self._buckets)).tolist():
+            for number, part in list(self._parts(edition, bucket)):
+                leaving = is_among(part.persons, persons)
                 if rows is not None:
-                    leaving |= is_among(part.rows, rows)
+                    leaving &= is_among(part.rows, rows)
                 if leaving.all():
                     self._database.run(
                         "DELETE FROM kept WHERE edition = ? AND bucket = ? AND part = ?", edition, bucket, number
@@ -106,15 +119,22 @@ class KeptValues:
         """Delete all rows of an edition."""
         self._database.run("DELETE FROM kept WHERE edition = ?", edition)
 
-    def _parts(self, edition: int, bucket: int, p: int) -> Iterator[tuple[int, KeptRows]]:
+    def _parts(self, edition: int, bucket: int) -> Iterator[tuple[int, KeptRows]]:
         query = "SELECT part, persons, rows, spread, cells FROM kept WHERE edition = ? AND bucket = ? ORDER BY part"
         for part, persons, rows, spread, cells in self._database.rows(query, edition, bucket):
-            values = np.frombuffer(cells).reshape(-1, p)
-            yield part, KeptRows(as_marks(persons), as_marks(rows), np.frombuffer(spread, dtype=np.int64), values)
+            yield part, _kept_rows(persons, rows, spread, cells)
 
     def _write(self, edition: int, bucket: int, part: int, rows: KeptRows) -> None:
         statement = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?, ?)"
         self._database.run(statement, edition, bucket, part, *(one.tobytes() for one in rows))
+
+
+def _kept_rows(persons: bytes, rows: bytes, spread: bytes, cells: bytes) -> KeptRows:
+    """Rows as they are written."""
+    who = as_marks(persons)
+    return KeptRows(
+        who, as_marks(rows), np.frombuffer(spread, dtype=np.int64), np.frombuffer(cells).reshape(len(who), -1)
+    )
 
 
 def _nothing(p: int) -> KeptRows:

@@ -10,7 +10,8 @@ from fedrcd.federation.site.editions.atoms import SetNumbers
 from fedrcd.federation.site.editions.choosing import EditionChoice
 from fedrcd.federation.site.editions.chosen_rows import Chosen
 from fedrcd.federation.site.editions.comparison import EditionComparison, as_list
-from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, MarkVector, Spool, is_among, place_among
+from fedrcd.federation.site.editions.row_marks import NOBODY, MarkVector, Spool, is_among, place_among
+from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.federation.site.editions.rows import forget_values, keep_rows
 from fedrcd.federation.site.editions.tables import Edition, EditionTables, Link
 from fedrcd.federation.site.store import Store
@@ -32,7 +33,6 @@ class EditionMaker:
     def commit(self, choice: EditionChoice) -> list[Edition]:
         """Enter new editions and sets, and which of them sums left about; the edition of every block."""
         changed = choice.comparison.changed if choice.entrants else []
-        moved = self._moved(choice.comparison) if choice.entrants else []
         editions = []
         for one, label, numbers in zip(choice.blocks, choice.labels, choice.numbers, strict=True):
             edition = one.edition or self._made(one, label, numbers[0], forced=choice.forced)
@@ -46,8 +46,8 @@ class EditionMaker:
                 if choice.asked.groups:
                     self.tables.note_split(edition.number, choice.asked.groups, one.fingerprint)
             editions.append(edition)
-        for bucket, marks, emptied in moved:
-            self.tables.replace_atoms(bucket, marks, emptied)
+        if choice.entrants:
+            self._move_marks(choice.comparison)
         self.tables.count_atoms()
         for link in changed:
             self.tables.link(link)
@@ -66,8 +66,9 @@ class EditionMaker:
         here = {edition.number for edition in present}
         for edition in self.tables.editions():
             if edition.current and edition.number not in here and edition.block not in choice.declared:
-                persons = [self.store.kept.marks(edition.number, bucket)[0] for bucket in range(BUCKETS)]
-                forget_values(self.store, edition, np.unique(np.concatenate(persons)), links=True)
+                for bucket in range(self.store.buckets):
+                    persons, _ = self.store.kept.marks(edition.number, bucket)
+                    forget_values(self.store, edition, np.unique(persons), links=True)
                 self.tables.retire(edition.number)
                 self.tables.forget_missed([edition.number])
 
@@ -105,10 +106,10 @@ class EditionMaker:
             self.store.struck.strike(as_list(one.withheld), WITHHELD, self.store.today(), ())
         return edition
 
-    def _moved(self, comparison: EditionComparison) -> list[tuple[int, dict[SetNumbers, MarkVector], list[int]]]:
-        """For every bucket, the marks that go into other atoms than they were in, and the atoms they are taken from."""
-        atoms, moved = self.tables.atoms(), []
-        for bucket in range(BUCKETS):
+    def _move_marks(self, comparison: EditionComparison) -> None:
+        """Put the marks of entrants, a bucket at a time, into the atoms of their sets."""
+        atoms, buckets = self.tables.atoms(), self.store.buckets
+        for bucket in range(buckets):
             entered = comparison.marked(bucket)
             names = comparison.combinations()
             known = np.zeros(len(entered.marks), dtype=bool)
@@ -125,8 +126,7 @@ class EditionMaker:
                     self._sort_in(goes, before, marks[inside], entered.which[places[inside]], names)
             self._sort_in(goes, (), entered.marks[~known], entered.which[~known], names)
             together = {sets: np.sort(np.concatenate(parts)) for sets, parts in goes.items()}
-            moved.append((bucket, {sets: marks for sets, marks in together.items() if len(marks)}, emptied))
-        return moved
+            self.tables.replace_atoms(bucket, {sets: marks for sets, marks in together.items() if len(marks)}, emptied)
 
     def _sort_in(
         self,
@@ -149,28 +149,26 @@ class EditionMaker:
         if former is not None:
             self._let_go(former, census.by_person if former.columns == edition.columns else None)
             self.store.kept.move(former.number, edition.number)
-        missing = [np.empty(0, dtype=np.int64)]
-        for bucket in range(BUCKETS):
+        missing, buckets = RowPlaces(), self.store.buckets
+        for bucket in range(buckets):
             _, rows = self.store.kept.marks(edition.number, bucket)
-            mine = census.by_person.bucket(bucket)
-            missing.append(mine["place"][~is_among(mine["row"], np.sort(rows))])
-        keep_rows(self.store, edition, one.rows, one.grouping, np.sort(np.concatenate(missing)))
+            mine = census.by_person.bucket(bucket, buckets)
+            missing.add(mine["place"][~is_among(mine["row"], np.sort(rows))])
+        keep_rows(self.store, edition, one.rows, one.grouping, missing)
 
     def _let_go(self, former: Edition, by_person: Spool | None) -> None:
         """Delete the values of rows that a new edition does not have; marks stay of persons who may come back."""
-        kept, p, struck = self.store.kept, len(former.columns), self.store.struck.persons()
-        leaving, who = [NOBODY], [NOBODY]
-        for bucket in range(BUCKETS):
+        kept, struck, buckets = self.store.kept, self.store.struck.persons(), self.store.buckets
+        for bucket in range(buckets):
             persons, rows = kept.marks(former.number, bucket)
-            stays = NOBODY if by_person is None else np.sort(by_person.bucket(bucket)["row"])
-            leaving.append(rows[~is_among(rows, stays)])
-            who.append(persons[~is_among(rows, stays)])
-        gone = np.sort(np.concatenate(leaving))
-        if not len(gone):
-            return
-        former_rows = kept.of_persons(former.number, np.unique(np.concatenate(who)), p)
-        linked = former_rows.keep(is_among(former_rows.rows, gone) & ~is_among(former_rows.persons, struck))
-        if len(linked.rows):
-            cells = self.store.marker.of_cells(former.columns, linked.values)
-            self.tables.link(Link(linked.persons, linked.rows, former.columns, cells))
-        kept.drop(former.number, p, rows=gone)
+            stays = [] if by_person is None else [by_person.bucket(bucket, buckets)["row"]]
+            leaving = ~is_among(rows, np.sort(np.concatenate([NOBODY, *stays])))
+            if not leaving.any():
+                continue
+            who, gone = np.unique(persons[leaving]), np.sort(rows[leaving])
+            former_rows = kept.of_persons(former.number, who, len(former.columns))
+            linked = former_rows.keep(is_among(former_rows.rows, gone) & ~is_among(former_rows.persons, struck))
+            if len(linked.rows):
+                cells = self.store.marker.of_cells(former.columns, linked.values)
+                self.tables.link(Link(linked.persons, linked.rows, former.columns, cells))
+            kept.drop(former.number, who, gone)

@@ -6,19 +6,32 @@ must not begin a new one: what looks like other people is compared with those wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedrcd.federation.site.editions.census import BY_PERSON, Census
 from fedrcd.federation.site.editions.chosen_rows import Chosen
 from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant
-from fedrcd.federation.site.editions.row_marks import BUCKETS, NOBODY, Mark, MarkVector, as_marks, is_among, place_among
+from fedrcd.federation.site.editions.row_marks import (
+    MARK_BYTES,
+    NOBODY,
+    Mark,
+    MarkVector,
+    as_marks,
+    bucket_of,
+    is_among,
+    place_among,
+)
+from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.federation.site.editions.tables import WHOLE, Edition, EditionTables
 from fedrcd.federation.site.store import Store
-from fedrcd.typing import IntVector, Matrix
+from fedrcd.typing import Matrix
 
 MOST = 0.5
 """Share of persons from which two columns with their values are one, and from which two tables are not of the same."""
@@ -75,9 +88,9 @@ class Recognition:
         if one.census is None or one.census.by_person is None:
             return 0
         number = 0
-        for bucket in range(BUCKETS):
+        for bucket in range(self.store.buckets):
             who, _ = self.store.kept.marks(edition.number, bucket)
-            number += int(is_among(who, one.census.by_person.bucket(bucket)["person"]).sum())
+            number += int(is_among(who, one.census.by_person.bucket(bucket, self.store.buckets)["person"]).sum())
         return number
 
     # who is gone, and who is back
@@ -88,15 +101,15 @@ class Recognition:
         if one.census.there is None:
             return NOBODY
         gone = [NOBODY]
-        for bucket in range(BUCKETS):
+        for bucket in range(self.store.buckets):
             who, _ = self.store.kept.marks(former.number, bucket)
-            there = one.census.there.bucket(bucket)["person"]
+            there = one.census.there.bucket(bucket, self.store.buckets)["person"]
             gone.append(np.unique(who[~is_among(who, there)]))
         return np.concatenate(gone)
 
     def returned(
         self, one: Chosen, former: Edition, missed: Mapping[Mark, tuple[int, str]]
-    ) -> tuple[MarkVector, IntVector]:
+    ) -> tuple[MarkVector, RowPlaces]:
         """Persons who were missed in an edition and are there with the row that they had; the places of these rows."""
         assert one.census is not None
         assert one.census.by_person is not None
@@ -105,27 +118,21 @@ class Recognition:
         )
         [whole] = [each.number for each in self.tables.sets() if (each.edition, each.part) == (former.number, WHOLE)]
         inside = [atom for atom, (sets, _) in self.tables.atoms().items() if whole in sets]
-        persons, places = [NOBODY], [np.empty(0, dtype=np.int64)]
-        for bucket in range(BUCKETS):
-            mine, by_atom = one.census.by_person.bucket(bucket), {}
-            mine = mine[is_among(mine["person"], away)]
-            if len(mine):
-                by_atom = self._marks(mine["row"])
-            same = np.zeros(len(mine), dtype=bool)
-            for atom, rows in by_atom.items():
-                if atom in inside:
-                    same |= rows
-            persons.append(mine["person"][same])
-            places.append(mine["place"][same])
-        return np.unique(np.concatenate(persons)), np.sort(np.concatenate(places))
+        back = [np.empty(0, dtype=BY_PERSON)]
+        for bucket in np.unique(bucket_of(away, self.store.buckets)).tolist():
+            mine = one.census.by_person.bucket(bucket, self.store.buckets)
+            back.append(mine[is_among(mine["person"], away)])
+        there = np.concatenate(back)
+        same = self._are_in(np.ascontiguousarray(there["row"]), inside)
+        return np.unique(there["person"][same]), RowPlaces(there["place"][same])
 
-    def _marks(self, rows: MarkVector) -> dict[int, npt.NDArray[np.bool_]]:
-        """By atom, which of some rows are in it."""
-        found: dict[int, npt.NDArray[np.bool_]] = {}
-        for bucket in range(BUCKETS):
+    def _are_in(self, rows: MarkVector, atoms: Collection[int]) -> npt.NDArray[np.bool_]:
+        """Which rows are in one of some atoms."""
+        found = np.zeros(len(rows), dtype=bool)
+        for bucket in np.unique(bucket_of(rows, self.store.buckets)).tolist():
             for atom, marks in self.tables.marks_by_atom(bucket).items():
-                inside = is_among(rows, marks)
-                found[atom] = found.get(atom, np.zeros(len(rows), dtype=bool)) | inside
+                if atom in atoms:
+                    found |= is_among(rows, marks)
         return found
 
     # doubts
@@ -176,28 +183,33 @@ class Recognition:
         absent = self._absent(present)
         if not len(unknown) or not absent:
             return False
-        marker, columns = self.store.marker, one.rows.columns
-        values = one.census.values_at(unknown)
         for others, cells, theirs in absent:
-            common = sorted(set(columns) & set(others))
-            before = _keys(cells, others, common)
-            mine = marker.of_cells(columns, values) if common else np.empty((0, 0), dtype=np.uint64)
-            alike = before & _keys(mine, columns, common) if common else set()
-            nameless = not alike and theirs is not None and len(others) == len(columns)
-            if nameless and theirs is not None:
-                alike = _nameless(theirs) & _nameless(values)
-            if not alike:
-                continue
-            stayed = one.census.values_at(known)
-            if nameless:
-                number, chance = (sum(key in alike for key in _each(each)) for each in (values, stayed))
-            else:
-                number = sum(key in alike for key in _rows(mine, columns, common))
-                staying = set(_rows(marker.of_cells(columns, stayed), columns, common))
-                chance = sum(key in staying for key in _rows(mine, columns, common))
-            if number > chance:
+            common = sorted(set(one.rows.columns) & set(others))
+            came, stayed = self._alike(one.census, _keys(cells, others, common), common, unknown, known)
+            if not came and theirs is not None and len(others) == len(one.rows.columns):
+                came, stayed = _alike_whatever_columns_are_called(one.census, _nameless(theirs), unknown, known)
+            if came > stayed:
                 return True
         return False
+
+    def _alike(
+        self, census: Census, before: set[bytes], common: Sequence[str], unknown: RowPlaces, known: RowPlaces
+    ) -> tuple[int, int]:
+        """How many of the unknown rows have the values of rows of before, and how many those of rows that stayed."""
+        columns, marker = census.table.columns, self.store.marker
+
+        def digests(places: RowPlaces) -> Iterator[MarkVector]:
+            for part in census.chunks_at(places):
+                yield _sorted_digests(_rows(marker.of_cells(columns, part), columns, common))
+
+        if not common:
+            return 0, 0
+        mine = np.concatenate([NOBODY, *digests(unknown)])
+        came = int(is_among(mine, _sorted_digests(before)).sum())
+        alike = np.zeros(len(mine), dtype=bool)
+        for staying in digests(known) if came else ():
+            alike |= is_among(mine, staying)
+        return came, int(alike.sum())
 
     def _is_resembled(self, one: Chosen, present: Sequence[Chosen]) -> bool:
         """Whether rows of unknown persons are nearly those of persons who are gone: an export may round values, too.
@@ -215,7 +227,7 @@ class Recognition:
                 continue
             before = _several(theirs, 20_000)[:, [others.index(name) for name in common]]
             now, stayed = (
-                one.census.values_at(_several(places, most))[:, [columns.index(name) for name in common]]
+                one.census.values_at(places.several(most))[:, [columns.index(name) for name in common]]
                 for places, most in ((unknown, 2_000), (known, 5_000))
             )
             spread = stayed.std(axis=0)
@@ -235,13 +247,13 @@ class Recognition:
         new = [name for name in one.rows.columns if name not in former.columns]
         if not gone or not new:
             return ""
-        for bucket in range(BUCKETS):
-            mine = census.by_person.bucket(bucket)
+        for bucket in range(self.store.buckets):
+            mine = census.by_person.bucket(bucket, self.store.buckets)
             kept = self.store.kept.of_persons(former.number, np.unique(mine["person"]), len(former.columns))
             kept = kept.keep(np.argsort(kept.persons, kind="stable"))
             where = place_among(kept.persons, mine["person"])
             order = np.argsort(mine["place"][where], kind="stable")
-            values = census.values_at(np.unique(mine["place"][where]))
+            values = census.values_at(RowPlaces(np.unique(mine["place"][where])))
             if len(values) != len(kept.persons):
                 continue  # several rows of one person
             before = kept.values[order]
@@ -252,24 +264,24 @@ class Recognition:
             return ""
         return ""
 
-    def _unknown(self, one: Chosen) -> tuple[IntVector, IntVector]:
+    def _unknown(self, one: Chosen) -> tuple[RowPlaces, RowPlaces]:
         """Places of the rows of persons whom no edition has, and of the others."""
         assert one.census is not None
         assert one.census.by_person is not None
         heard = [link.persons for link in self.tables.links()]
         heard.append(as_marks(b"".join(self.tables.missed())))
         told = np.sort(np.concatenate([NOBODY, *heard]))
-        unknown, known = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        unknown, known, buckets = RowPlaces(), RowPlaces(), self.store.buckets
         current = self.current()
-        for bucket in range(BUCKETS):
-            mine = one.census.by_person.bucket(bucket)
+        for bucket in range(buckets):
+            mine = one.census.by_person.bucket(bucket, buckets)
             new = ~is_among(mine["person"], told)
             for edition in current:
                 who, _ = self.store.kept.marks(edition.number, bucket)
                 new &= ~is_among(mine["person"], np.sort(who))
-            unknown.append(mine["place"][new])
-            known.append(mine["place"][~new])
-        return np.sort(np.concatenate(unknown)), np.sort(np.concatenate(known))
+            unknown.add(mine["place"][new])
+            known.add(mine["place"][~new])
+        return unknown, known
 
     def _absent(self, present: Sequence[Chosen]) -> list[tuple[tuple[str, ...], npt.NDArray[np.uint64], Matrix | None]]:
         """Rows of persons who are in no table: columns, marks of single values, and the values where they are kept."""
@@ -277,7 +289,7 @@ class Recognition:
         found: list[tuple[tuple[str, ...], npt.NDArray[np.uint64], Matrix | None]] = []
         for edition in (each for each in self.current() if each.identified and each.number not in whole):
             gone = [NOBODY]
-            for bucket in range(BUCKETS):
+            for bucket in range(self.store.buckets):
                 who, _ = self.store.kept.marks(edition.number, bucket)
                 gone.append(np.unique(who[~self._is_there(who, bucket, present, whole)]))
             persons = np.sort(np.concatenate(gone))
@@ -286,9 +298,10 @@ class Recognition:
                 cells = self.store.marker.of_cells(edition.columns, kept.values)
                 found.append((edition.columns, cells, kept.values))
         for link in self.tables.links():
-            away = np.ones(len(link.persons), dtype=bool)
-            for bucket in range(BUCKETS):
-                away &= ~self._is_there(link.persons, bucket, present, whole)
+            away, buckets = np.ones(len(link.persons), dtype=bool), bucket_of(link.persons, self.store.buckets)
+            for bucket in np.unique(buckets).tolist():
+                here = buckets == bucket
+                away[here] = ~self._is_there(link.persons[here], bucket, present, whole)
             if away.any():
                 found.append((link.columns, link.cells[away], None))
         return found
@@ -300,7 +313,7 @@ class Recognition:
         there = np.zeros(len(persons), dtype=bool)
         for one in present:
             if one.census is not None and one.census.there is not None:
-                there |= is_among(persons, one.census.there.bucket(bucket)["person"])
+                there |= is_among(persons, one.census.there.bucket(bucket, self.store.buckets)["person"])
         for number in whole:
             who, _ = self.store.kept.marks(number, bucket)
             there |= is_among(persons, np.sort(who))
@@ -320,6 +333,19 @@ def _rows(cells: npt.NDArray[Any], columns: Sequence[str], common: Sequence[str]
 
 def _keys(cells: npt.NDArray[Any], columns: Sequence[str], common: Sequence[str]) -> set[bytes]:
     return set(_rows(cells, columns, common))
+
+
+def _sorted_digests(keys: Iterable[bytes]) -> MarkVector:
+    return np.sort(as_marks(b"".join(hashlib.blake2b(key, digest_size=MARK_BYTES).digest() for key in keys)))
+
+
+def _alike_whatever_columns_are_called(
+    census: Census, before: set[bytes], unknown: RowPlaces, known: RowPlaces
+) -> tuple[int, int]:
+    """How many unknown rows have the values of rows of before, and how many that stayed have those of the same."""
+    came = Counter(key for part in census.chunks_at(unknown) for key in _each(part) if key in before)
+    stayed = sum(key in came for part in census.chunks_at(known) for key in _each(part)) if came else 0
+    return came.total(), stayed
 
 
 def _each(values: Matrix) -> Iterator[bytes]:

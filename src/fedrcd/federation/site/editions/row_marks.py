@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,11 @@ Mark = bytes
 MarkVector: TypeAlias = npt.NDArray[Any]
 """Marks of several rows, of type S16; shape (n,)."""
 
-BUCKETS = 16
-"""Marks are worked on in so many parts, by their first four bits: a part of a large table fits into memory."""
+LEAST_BUCKETS, MOST_BUCKETS = 16, 4096
+"""Marks are worked on in buckets, by their first bits; a store has more of them, the more rows it knows."""
+
+MARKS_PER_BUCKET = 2**17
+"""Where a table has more rows than that for every bucket, its store gets more buckets."""
 
 IN_MEMORY = 2**17
 """Marks that a `Spool` holds in memory."""
@@ -120,58 +123,85 @@ def told_apart(marks: MarkVector) -> tuple[MarkVector, IntVector]:
     return apart[order], order
 
 
-def bucket_of(marks: MarkVector) -> IntVector:
-    """The part that each mark belongs to."""
-    first = np.frombuffer(marks.tobytes(), dtype=np.uint8)[::MARK_BYTES]
-    return (first >> 4).astype(np.int64)
+def bucket_of(marks: MarkVector, buckets: int) -> IntVector:
+    """The bucket that each mark belongs to, of so many."""
+    first = np.frombuffer(marks.tobytes(), dtype=">u2")[:: MARK_BYTES // 2]
+    return (first.astype(np.int64) * buckets) >> 16
+
+
+def buckets_for(rows: int) -> int:
+    """How many buckets are enough for a table of so many rows."""
+    buckets = LEAST_BUCKETS
+    while buckets < MOST_BUCKETS and rows > buckets * MARKS_PER_BUCKET:
+        buckets *= LEAST_BUCKETS
+    return buckets
+
+
+class SpoolRun(NamedTuple):
+    """Records in the order of their buckets, of the most there may be, and where each bucket begins.
+
+    They lie in memory, or in the file of the spool from a byte on.
+    """
+
+    starts: IntVector
+    held: npt.NDArray[Any] | None
+    offset: int
 
 
 class Spool:
-    """Records of one type that begin with a mark, by bucket; beyond a limit in files that vanish when it is closed."""
+    """Records of one type that begin with a mark, by bucket; beyond a limit in a file that vanishes with it."""
 
-    def __init__(self, dtype: np.dtype[Any], limit: int = IN_MEMORY) -> None:
-        self.dtype, self.limit, self.count = dtype, limit, 0
-        self._held: list[list[npt.NDArray[Any]]] = [[] for _ in range(BUCKETS)]
-        self._files: list[IO[bytes] | None] = [None] * BUCKETS
-        self._in_memory = 0
+    def __init__(self, dtype: np.dtype[Any], limit: int | None = None) -> None:
+        self.dtype, self.limit, self.count = dtype, IN_MEMORY if limit is None else limit, 0
+        self._name = (dtype.names or ("",))[0]
+        self._new: list[npt.NDArray[Any]] = []
+        self._runs: list[SpoolRun] = []
+        self._file: IO[bytes] | None = None
 
     def add(self, records: npt.NDArray[Any]) -> None:
         """Take records in, in any order."""
-        name = (self.dtype.names or ("",))[0]
-        buckets = bucket_of(np.ascontiguousarray(records[name]))
-        for bucket in np.unique(buckets).tolist():
-            self._held[bucket].append(records[buckets == bucket])
+        self._new.append(records)
         self.count += len(records)
-        self._in_memory += len(records)
-        if self._in_memory > self.limit:
-            self._spill()
+        if sum(map(len, self._new)) > self.limit:
+            self._settle(spill=True)
 
-    def bucket(self, number: int) -> npt.NDArray[Any]:
-        """All records of one bucket, sorted by their marks."""
-        parts = list(self._held[number])
-        file = self._files[number]
-        if file is not None:
-            file.seek(0)
-            parts.insert(0, np.frombuffer(file.read(), dtype=self.dtype))
-        together = np.concatenate(parts) if parts else np.empty(0, dtype=self.dtype)
-        return together[np.argsort(together[(self.dtype.names or ("",))[0]], kind="stable")]
-
-    def buckets(self) -> Iterator[npt.NDArray[Any]]:
-        """The records of every bucket, one bucket after the other."""
-        return (self.bucket(number) for number in range(BUCKETS))
+    def bucket(self, number: int, buckets: int) -> npt.NDArray[Any]:
+        """All records of one bucket, of so many, sorted by their marks."""
+        if self._new:
+            self._settle(spill=False)
+        width = MOST_BUCKETS // buckets
+        parts = [np.empty(0, dtype=self.dtype)]
+        for run in self._runs:
+            first, last = (int(run.starts[width * one]) for one in (number, number + 1))
+            if first < last:
+                parts.append(self._read(run, first, last))
+        together = np.concatenate(parts)
+        return together[np.argsort(together[self._name], kind="stable")]
 
     def close(self) -> None:
-        """Let go of the files."""
-        for file in self._files:
-            if file is not None:
-                file.close()
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
 
-    def _spill(self) -> None:
-        for number, parts in enumerate(self._held):
-            if parts:
-                file = self._files[number] or tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-                self._files[number] = file
-                file.seek(0, 2)
-                file.write(np.concatenate(parts).tobytes())
-                parts.clear()
-        self._in_memory = 0
+    def _read(self, run: SpoolRun, first: int, last: int) -> npt.NDArray[Any]:
+        if run.held is not None:
+            return run.held[first:last]
+        assert self._file is not None
+        self._file.seek(run.offset + first * self.dtype.itemsize)
+        return np.frombuffer(self._file.read((last - first) * self.dtype.itemsize), dtype=self.dtype)
+
+    def _settle(self, *, spill: bool) -> None:
+        """Put what came in the order of buckets."""
+        records = np.concatenate(self._new)
+        self._new.clear()
+        buckets = bucket_of(np.ascontiguousarray(records[self._name]), MOST_BUCKETS)
+        records = records[np.argsort(buckets, kind="stable")]
+        starts = np.zeros(MOST_BUCKETS + 1, dtype=np.int64)
+        np.cumsum(np.bincount(buckets, minlength=MOST_BUCKETS), out=starts[1:])
+        if not spill:
+            self._runs.append(SpoolRun(starts, records, 0))
+            return
+        self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        offset = self._file.seek(0, 2)
+        self._file.write(records.tobytes())
+        self._runs.append(SpoolRun(starts.astype(np.int32), None, offset))

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from fedrcd.data.rows import Chunk, Keep, numbered
+from fedrcd.data.rows import Chunk, numbered
 from fedrcd.data.table import Table
 from fedrcd.federation.site.editions.census import BY_ROW, Census
 from fedrcd.federation.site.editions.kept_values import KeptRows, KeptValues
-from fedrcd.federation.site.editions.row_marks import BUCKETS, MarkVector, Spool, as_marks, is_among
+from fedrcd.federation.site.editions.row_marks import MarkVector, Spool, as_marks, bucket_of, is_among
+from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.federation.site.editions.tables import Edition, Link
 from fedrcd.federation.site.store import Store
 from fedrcd.protocol.groups import Grouping
-from fedrcd.typing import BoolMatrix, IntVector
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class EditionRows:
     def chunks(self) -> Iterator[Chunk]:
         """All rows."""
         first = 0
-        for part in self.kept.chunks(self.edition.number, len(self.columns)):
+        for part in self.kept.chunks(self.edition.number):
             numbers = [str(one) for one in part.spread.view(np.uint64).tolist()]
             yield Chunk(part.values, numbers, np.arange(first, first + len(numbers)))
             first += len(numbers)
@@ -57,11 +57,11 @@ def edition_table(kept: KeptValues, edition: Edition, site: str, block: str) -> 
     return Table(rows, site, block, columns=edition.columns, source=rows.source)
 
 
-def edition_census(kept: KeptValues, edition: Edition, table: Table) -> Census:
+def edition_census(store: Store, edition: Edition, table: Table) -> Census:
     """Which rows these are."""
     by_row, place = Spool(BY_ROW), 0
-    for bucket in range(BUCKETS):
-        _, rows = kept.marks(edition.number, bucket)
+    for bucket in range(store.buckets):
+        _, rows = store.kept.marks(edition.number, bucket)
         records = np.empty(len(rows), dtype=BY_ROW)
         records["row"], records["place"] = rows, np.arange(place, place + len(rows))
         by_row.add(records)
@@ -70,13 +70,12 @@ def edition_census(kept: KeptValues, edition: Edition, table: Table) -> Census:
 
 
 def keep_rows(
-    store: Store, edition: Edition, table: Table, grouping: Grouping | None, places: IntVector | None = None
+    store: Store, edition: Edition, table: Table, grouping: Grouping | None, places: RowPlaces | None = None
 ) -> None:
     """Keep the values of the rows at some places, or of all; inside a transaction."""
     marker, order = store.marker, [table.columns.index(name) for name in edition.columns]
     for chunk in numbered(table.chunks()):
-        assert chunk.places is not None
-        wanted = chunk if places is None else chunk.keep(np.isin(chunk.places, places, assume_unique=True))
+        wanted = chunk if places is None else chunk.keep(places.chosen(chunk))
         if not len(wanted.values) or wanted.ids is None:
             continue
         persons = marker.of_ids(wanted.ids)
@@ -94,22 +93,15 @@ def forget_values(store: Store, former: Edition, persons: MarkVector, *, links: 
     if links and len(kept.rows):
         cells = store.marker.of_cells(former.columns, kept.values)
         store.editions.link(Link(kept.persons, kept.rows, former.columns, cells))
-    store.kept.drop(former.number, p, persons=persons)
+    store.kept.drop(former.number, persons)
 
 
 def are_remembered(store: Store, persons: MarkVector) -> npt.NDArray[np.bool_]:
     """Which persons are in an edition, or were: their values are kept, or marks of them."""
-    known = [as_marks(b"".join(store.editions.missed())), *(link.persons for link in store.editions.links())]
-    for edition in (one for one in store.editions.editions() if one.current):
-        known += [store.kept.marks(edition.number, bucket)[0] for bucket in range(BUCKETS)]
-    return is_among(persons, np.sort(np.concatenate(known)))
-
-
-def at_places(places: IntVector) -> Keep:
-    """Tells which rows of a chunk are at some places, which are sorted."""
-
-    def stays(chunk: Chunk) -> BoolMatrix:
-        assert chunk.places is not None
-        return np.isin(chunk.places, places, assume_unique=True)
-
-    return stays
+    linked = [as_marks(b"".join(store.editions.missed())), *(link.persons for link in store.editions.links())]
+    found = is_among(persons, np.sort(np.concatenate(linked)))
+    current = [one for one in store.editions.editions() if one.current]
+    for bucket in np.unique(bucket_of(persons, store.buckets)).tolist():
+        for edition in current:
+            found |= is_among(persons, np.sort(store.kept.marks(edition.number, bucket)[0]))
+    return found

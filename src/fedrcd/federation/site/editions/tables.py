@@ -18,7 +18,7 @@ import numpy as np
 
 from fedrcd.federation.database import Database
 from fedrcd.federation.site.editions.atoms import SetNumbers
-from fedrcd.federation.site.editions.row_marks import MARK_BYTES, Mark, MarkVector, as_marks
+from fedrcd.federation.site.editions.row_marks import MARK_BYTES, Mark, MarkVector, as_marks, bucket_of
 
 SCHEMA = (
     "CREATE TABLE editions (number INTEGER PRIMARY KEY, label TEXT NOT NULL, block TEXT NOT NULL, time TEXT NOT NULL, "
@@ -194,6 +194,19 @@ class EditionTables:
             f" / {MARK_BYTES}"
         )
         self._database.run("DELETE FROM atoms WHERE size = 0")
+
+    def sort_anew(self, buckets: int) -> None:
+        """Put the marks of all atoms into so many buckets; inside a transaction."""
+        self._database.run("UPDATE atom_marks SET bucket = -1 - bucket")  # old numbers are not to meet new ones
+        for atom, before in list(self._database.rows("SELECT atom, bucket FROM atom_marks")):
+            where = "WHERE atom = ? AND bucket = ?"
+            (blob,) = next(self._database.rows(f"SELECT marks FROM atom_marks {where}", atom, before))
+            self._database.run(f"DELETE FROM atom_marks {where}", atom, before)
+            marks = as_marks(bytes(blob))
+            where_to = bucket_of(marks, buckets)
+            for bucket in np.unique(where_to).tolist():
+                own = marks[where_to == bucket]
+                self._database.run("INSERT INTO atom_marks VALUES (?, ?, ?)", atom, bucket, own.tobytes())
 
     # rows of one person that are linked over time
 
