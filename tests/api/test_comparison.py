@@ -25,6 +25,20 @@ def test_the_text_tells_every_change():
     ]
 
 
+def test_weights_that_differ_in_digits_nobody_sees_are_counted_and_not_listed():
+    other = by_hand(chain().B * [[1.0], [1.00001], [1.1]], chain().names)
+    told = str(compare(chain(), other)).splitlines()
+    assert told[1:] == [
+        "  changed   pain -> sleep  -3 -> -3.3",
+        "  changed   dose -> sleep  +0.5 -> +0.55",
+        "  changed   1 more, in digits that are not shown",
+    ]
+    page = compare(chain(), other).report()
+    assert page.count('<td><span class="tag changed">') == 2
+    close = compare(chain(), by_hand(chain().B * 1.00001, chain().names)).report()
+    assert "All edges are the same in the digits that are shown." in close
+
+
 def test_what_differs_besides_the_graph_is_told():
     other = by_hand(chain().B, chain().names, method="fedrcd-x", rows=900)
     assert "method fedrcd-s -> fedrcd-x; rows 1000 -> 900" in str(compare(chain(), other))

@@ -1,5 +1,7 @@
 """Drafts of public frames."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from fedrcd.data.federation import read_federation
 from fedrcd.data.frame_draft import draft_frame
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
+from tests.cli.commands import entered
 from tests.cli.test_coverage_command import fedrcd
 
 
@@ -59,6 +62,38 @@ def test_a_table_that_lacks_a_variable_is_refused_and_the_file_left_alone(tmp_pa
     with pytest.raises(ConfigError, match=r"lacks column 'dose'.*did you mean 'doze'"):
         fedrcd("frame", "propose", table(tmp_path, **rows), "--into", described)
     assert described.read_text() == FEDERATION
+
+
+def untidy(tmp_path, **more):
+    """A table as it comes out of a hospital's system."""
+    n, rng = 500, np.random.default_rng(1)
+    dates = pd.date_range("2026-01-01", periods=n, freq="h").strftime("%Y-%m-%d")
+    plain = {"number": np.arange(n), "visit": dates, "remark": ["ok", ""] * (n // 2), "country": 1, "empty": np.nan}
+    return table(tmp_path, **plain, **{"age (years)": rng.normal(52, 11, n), "count": rng.poisson(4, n)}, **more)
+
+
+def test_identifiers_dates_text_and_constants_are_passed_over_and_named(tmp_path):
+    said = fedrcd("frame", "propose", untidy(tmp_path))
+    assert re.findall(r"^\[frame\.(.*)\]$", said, re.MULTILINE) == ['"age (years)"', "count"]
+    assert 'unit = "years"' in said
+    told = entered("frame", "propose", untidy(tmp_path)).stderr.splitlines()
+    assert told == [
+        "passed over: visit (dates)",
+        "passed over: remark (text)",
+        "passed over: country (one value)",
+        "passed over: empty (nothing but missing values)",
+        "passed over: number (an identifier)",
+        "next: fedrcd discover TABLE TABLE ... --drop visit --drop remark --drop country --drop empty --drop number",
+    ]
+
+
+def test_with_a_federation_file_its_variables_are_taken_and_nothing_else_is_looked_at(tmp_path):
+    described = tmp_path / "federation.toml"
+    described.write_text(FEDERATION)
+    rng = np.random.default_rng(0)
+    path = untidy(tmp_path, age=rng.normal(52, 11, 500), dose=rng.gamma(1, 3e-4, 500))
+    fedrcd("frame", "propose", path, "--into", described)
+    assert set(read_federation(described).frame) == {"age", "dose"}
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])

@@ -79,10 +79,15 @@ class Comparison:
         ):
             if names:
                 lines.append(f"only in {title}: {', '.join(names)}")
+        below = 0
         for edge in self.changes.edges:
-            if edge.change != "same":
-                weights = " -> ".join("none" if w is None else f"{w:+.4g}" for w in (edge.before, edge.after))
-                lines.append(f"  {edge.change:8}  {edge.cause} -> {edge.effect}  {weights}")
+            old, new = ("none" if w is None else f"{w:+.4g}" for w in (edge.before, edge.after))
+            if edge.change == "changed" and old == new:
+                below += 1
+            elif edge.change != "same":
+                lines.append(f"  {edge.change:8}  {edge.cause} -> {edge.effect}  {old} -> {new}")
+        if below:
+            lines.append(f"  changed   {below} more, in digits that are not shown")
         lines += [f"  order     {pair.first} came before {pair.then}" for pair in self.changes.moved[:MOST_PAIRS]]
         if len(self.changes.moved) > MOST_PAIRS:
             lines.append(f"  order     and {len(self.changes.moved) - MOST_PAIRS} more pairs")

@@ -14,7 +14,8 @@ from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.data.names import default_names
 from fedrcd.data.open_tables import open_tables
 from fedrcd.data.table import Table
-from fedrcd.errors import ConfigError
+from fedrcd.data.unusable import all_unusable, refusal
+from fedrcd.errors import ConfigError, DataError
 from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
@@ -35,7 +36,11 @@ def read_tables(tables: Any, missing_codes: Sequence[float] = (), drop: Sequence
     labelled_tables = as_list(tables)
     several = [table for table, _ in labelled_tables]
     settings: dict[str, Any] = {"gaps": True, "codes": missing_codes, "drop": drop}
-    opened = [open_tables(table, label, **settings) for table, label in labelled_tables]
+    try:
+        opened = [open_tables(table, label, **settings) for table, label in labelled_tables]
+    except DataError as problem:
+        unusable, where = all_unusable(labelled_tables, drop, missing_codes)
+        raise refusal(unusable, where) if unusable else problem from None
     labelled = [isinstance(table, Table) and bool(table.site) for table in several]
     if all(labelled):
         return [table for group in opened for table in group]

@@ -37,7 +37,7 @@ def check_values(rows: Rows, *, gaps: bool = False) -> None:
     p = len(names)
     if p < 2:
         raise DataError(f"{source} has {p or 'no'} column{'s' * (p != 1)}; need at least 2 variables")
-    n, low, high, missing, first = _extremes(rows)
+    n, low, high, missing, first = extremes(rows)
     if n < 2:
         raise DataError(f"{source} has {n or 'no'} row{'s' * (n != 1)}; need at least 2 rows")
 
@@ -58,7 +58,7 @@ def check_values(rows: Rows, *, gaps: bool = False) -> None:
     _check_no_twins(rows, low, high, first)
 
 
-def _extremes(rows: Rows) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_], Vector]:
+def extremes(rows: Rows) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_], Vector]:
     """Rows; minimum and maximum of what is there, whether something is missing, and first value, of each column."""
     p = len(rows.columns)
     n, missing, first = 0, np.zeros(p, dtype=bool), np.full(p, np.nan)

@@ -275,14 +275,28 @@ TABLE = _ValueKind("a table", lambda value: isinstance(value, dict), dict)
 TABLES = _ValueKind("one or more tables in double brackets", lambda value: _all(value, dict), list)
 
 
-def _federation(content: Mapping[str, Any]) -> Federation:
-    """The federation in parsed TOML; the defaults of missing keys are those of the dataclasses."""
-    fields = _fields(
-        content,
-        "the file",
+class _Keys(NamedTuple):
+    """The keys of a table of the file, and what each holds."""
+
+    required: Mapping[str, _ValueKind]
+    optional: Mapping[str, _ValueKind]
+
+
+KEYS = {
+    "the file": _Keys(
         {"variables": TEXTS, "site": TABLES, "block": TABLES},
         {"frame": TABLE, "id_column": TEXT, "block_column": TEXT, "unit": TEXT, "trial": FLAG, "colluding": COUNT},
-    )
+    ),
+    "[frame.NAME]": _Keys({"centre": NUMBER, "scale": NUMBER}, {"unit": TEXT}),
+    "[[site]]": _Keys({"name": TEXT, "columns": TEXTS, "blocks": TEXTS}, {"key": TEXT}),
+    "[[block]]": _Keys({"label": TEXT, "rows": COUNT}, {}),
+}
+"""Every key that there is; `docs/federation-file.md` tells each of them."""
+
+
+def _federation(content: Mapping[str, Any]) -> Federation:
+    """The federation in parsed TOML; the defaults of missing keys are those of the dataclasses."""
+    fields = _fields(content, "the file", KEYS["the file"])
     sites, blocks, frame = fields.pop("site"), fields.pop("block"), fields.pop("frame", {})
     return Federation(
         sites=tuple(_site(table, f"[[site]] {k}") for k, table in enumerate(sites, 1)),
@@ -293,29 +307,27 @@ def _federation(content: Mapping[str, Any]) -> Federation:
 
 
 def _site(table: Mapping[str, Any], where: str) -> SiteEntry:
-    return SiteEntry(**_fields(table, where, {"name": TEXT, "columns": TEXTS, "blocks": TEXTS}, {"key": TEXT}))
+    return SiteEntry(**_fields(table, where, KEYS["[[site]]"]))
 
 
 def _block(table: Mapping[str, Any], where: str) -> BlockEntry:
-    return BlockEntry(**_fields(table, where, {"label": TEXT, "rows": COUNT}, {}))
+    return BlockEntry(**_fields(table, where, KEYS["[[block]]"]))
 
 
 def _variable_frame(table: object, where: str) -> VariableFrame:
     if not isinstance(table, dict):
         raise ConfigError(f"{where}: must be a table with centre and scale, got {_said(table)}")
-    return VariableFrame(**_fields(table, where, {"centre": NUMBER, "scale": NUMBER}, {"unit": TEXT}))
+    return VariableFrame(**_fields(table, where, KEYS["[frame.NAME]"]))
 
 
-def _fields(
-    table: Mapping[str, Any], where: str, required: Mapping[str, _ValueKind], optional: Mapping[str, _ValueKind]
-) -> dict[str, Any]:
+def _fields(table: Mapping[str, Any], where: str, keys: _Keys) -> dict[str, Any]:
     """Converted values of a table that has all required keys and no unknown ones."""
-    kinds = {**required, **optional}
+    kinds = {**keys.required, **keys.optional}
     for key in table:
         if key not in kinds:
             hint = did_you_mean(key, kinds) or f"; the keys are {', '.join(kinds)}"
             raise ConfigError(f"{where} has an unknown key {key!r}{hint}")
-    for key in required:
+    for key in keys.required:
         if key not in table:
             raise ConfigError(f"{where} lacks the key {key!r}")
     for key, value in table.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.graphs.comparison import Changes
+from fedrcd.graphs.comparison import Changes, EdgeChange
 from fedrcd.graphs.dag import total_effects
 from fedrcd.report.charts import NAMED, heat_map, order_chart, variance_ladder
 from fedrcd.report.drawing import draw, draw_svg
@@ -78,6 +78,7 @@ def write_page(
         strongest=max((abs(edge["strength"]) for edge in edges), default=1.0),
         picture="" if large else _markup(draw_svg(result, drawing, colours=PAGE_COLOURS, background="none")),
         changes=before.changes if before else None,
+        differing=_differing(before),
         before_title=before.title if before else "",
         after_title=before.after_title if before else "",
         before_after_chart=_before_after(result, before),
@@ -292,6 +293,21 @@ def _settings(result: Result) -> list[tuple[str, str]]:
     if result.state_id:
         settings.append(("state", result.state_id))
     return settings + [(f"{name} version", version) for name, version in result.versions.items()]
+
+
+def _differing(before: Before | None) -> list[EdgeChange]:
+    """Edges that are not the same, as far as the digits that are shown tell."""
+    if before is None:
+        return []
+    return [
+        edge
+        for edge in before.changes.edges
+        if edge.change != "same" and not (edge.change == "changed" and _alike(edge.before, edge.after))
+    ]
+
+
+def _alike(old: float | None, new: float | None) -> bool:
+    return old is not None and new is not None and number(old) == number(new)
 
 
 def _before_after(result: Result, before: Before | None) -> Any:

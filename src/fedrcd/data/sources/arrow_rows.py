@@ -16,6 +16,7 @@ import numpy as np
 
 from fedrcd.data.names import check_names
 from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Spread
+from fedrcd.data.sources.kinds import is_number
 from fedrcd.data.sources.source import Source, SpreadSource
 from fedrcd.errors import DataError
 from fedrcd.passes import Meter
@@ -165,11 +166,8 @@ def as_matrix(batch: pa.RecordBatch, columns: Sequence[str], source: str) -> Mat
 
 
 def require_number(kind: pa.DataType, name: str, source: str) -> None:
-    """Refuse a column whose type does not convert to float64; one without any entry has the type null."""
-    from pyarrow import types
-
-    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
-    if not any(test(kind) for test in tests):
+    """Refuse a column whose type does not convert to float64."""
+    if not is_number(kind):
         raise not_numeric(name, source)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fedrcd.data.sources.kinds import kind_in_words
 from fedrcd.data.sources.source import Source
 from fedrcd.errors import DataError
 
@@ -52,10 +53,12 @@ class Folder:
                     continue
                 if pa.types.is_null(before):
                     schema = schema.set(schema.get_field_index(one.name), one)
-                elif not pa.types.is_null(one.type) and _kind(before) != _kind(one.type):
+                    continue
+                here, there = kind_in_words(before), kind_in_words(one.type)
+                if not pa.types.is_null(one.type) and here != there:
                     raise DataError(
-                        f"column {one.name!r} is {_kind(before)} in {first.name} of {self.name} and {_kind(one.type)} "
-                        f"in {other.name}; write the files anew with one type"
+                        f"column {one.name!r} is {here} in {first.name} of {self.name} and {there} in {other.name}; "
+                        "write the files anew with one type"
                     )
         return schema
 
@@ -63,16 +66,3 @@ class Folder:
         """Those of every file."""
         for one in self.files:
             yield from one.batches(columns, texts)
-
-
-def _kind(kind: pa.DataType) -> str:
-    """What a column holds, in words."""
-    from pyarrow import types
-
-    if types.is_boolean(kind):
-        return "true or false"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "numbers"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    return "dates" if types.is_temporal(kind) else "something else"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def rows_of(obj: Any, name: str, drop: Sequence[str] = ()) -> Rows:
     """Rows of a path, a frame, an Arrow stream or a source; of all columns but some, which may hold anything."""
-    if _is_frame(obj):
+    if is_frame(obj):
         return FrameRows.of(frame_without(obj, drop, name), name)
     return ArrowRows.of(source_of(obj, name, drop), drop=drop)
 
@@ -34,7 +34,7 @@ def source_of(obj: Any, name: str, drop: Sequence[str] = ()) -> Source:
     """The source in a path or an object of another library; `drop` names columns that must be there, to be left out."""
     if isinstance(obj, str | os.PathLike):
         source: Source | None = source_at(obj)
-    elif _is_frame(obj):
+    elif is_frame(obj):
         import pyarrow as pa
 
         left = frame_without(obj, drop, name)
@@ -66,16 +66,12 @@ class FrameRows:
     @classmethod
     def of(cls, frame: pd.DataFrame, source: str) -> FrameRows:
         """All columns; whatever cannot be a variable is refused."""
-        from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
-
         if frame.columns.nlevels > 1:
             raise DataError(f"{source} has column names of several levels; flatten them first")
         columns = tuple(_names(frame))
         check_names(columns, source)
         for j, name in enumerate(columns):
-            kind = frame.dtypes.iloc[j]
-            is_number = is_numeric_dtype(kind) and not is_complex_dtype(kind)
-            if not is_number and not is_bool_dtype(kind):
+            if kind_of_dtype(frame.dtypes.iloc[j]) != "numbers":
                 raise not_numeric(name, source)
         return cls(frame, columns, source)
 
@@ -94,6 +90,17 @@ class FrameRows:
             yield Chunk(values)
 
 
+def kind_of_dtype(kind: Any) -> str:
+    """What a column of pandas holds, in words."""
+    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_datetime64_any_dtype, is_numeric_dtype
+
+    if is_bool_dtype(kind) or (is_numeric_dtype(kind) and not is_complex_dtype(kind)):
+        return "numbers"
+    if is_complex_dtype(kind):
+        return "complex numbers"
+    return "dates" if is_datetime64_any_dtype(kind) else "text"
+
+
 def frame_without(frame: pd.DataFrame, drop: Sequence[str], source: str) -> pd.DataFrame:
     """The frame without some columns, which may hold what Arrow does not know."""
     if not drop:
@@ -103,7 +110,7 @@ def frame_without(frame: pd.DataFrame, drop: Sequence[str], source: str) -> pd.D
     return frame.loc[:, [name not in drop for name in names]]
 
 
-def _is_frame(obj: Any) -> bool:
+def is_frame(obj: Any) -> bool:
     """Whether something is a DataFrame of pandas: whoever has one has loaded it, which takes a second."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(obj, pandas.DataFrame)
