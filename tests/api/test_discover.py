@@ -98,7 +98,7 @@ def test_a_method_need_not_be_named():
 def test_rows_that_sites_share_count_once_for_the_choice():
     whole, part = pd.DataFrame(rows()[:150], columns=NAMES), pd.DataFrame(rows()[:150, :2], columns=NAMES[:2])
     shared = [fedrcd.Table(whole, site="a", block="b"), fedrcd.Table(part, site="b", block="b")]
-    assert discover(shared).method == discover(whole).method == "fed-direct"
+    assert discover(shared).method == discover(whole).method == "fedrcd-se"
 
 
 def test_variables_may_come_as_the_columns_of_a_frame():
@@ -217,7 +217,8 @@ def test_the_expected_answers_are_those_that_come(method):
     seen = []
     tables = frames()[:1] if METHODS[method].one_table else frames()
     discover(tables, method, progress=lambda traffic: seen.append((traffic.answers, traffic.share)))
-    assert seen[-1] == (len(seen), 1.0)
+    assert seen[-1][0] == len(seen)
+    assert seen[-1][1] == 1.0 or METHODS[method].rounds.at_most
 
 
 def test_a_discovery_tells_who_holds_what_and_the_spread_of_the_variables():

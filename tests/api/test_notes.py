@@ -38,8 +38,8 @@ def test_a_scale_free_method_is_not_suspected(simulated):
 def test_auto_tells_what_it_chose_and_why(simulated):
     _, X = simulated
     found = fedrcd.discover(X)
-    assert found.method == "fedrcd-s"
-    assert "one round" in found.chosen
+    assert found.method == "fedrcd-se"
+    assert "rounds cost nothing" in found.chosen
     assert fedrcd.discover(X, "fedrcd-s").chosen == ""
 
 

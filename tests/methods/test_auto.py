@@ -7,12 +7,14 @@ from fedrcd.methods.registry import METHODS
 @pytest.mark.parametrize(
     ("circumstances", "method"),
     [
-        (Circumstances(p=20, rows=20_000), "fedrcd-s"),
-        (Circumstances(p=80, rows=20_000), "fedrcd-s"),
+        (Circumstances(p=20, rows=20_000), "fedrcd-se"),
+        (Circumstances(p=80, rows=20_000), "fedrcd-se"),
+        (Circumstances(p=80, rows=20_000, seconds_per_round=5.0), "fedrcd-s"),
+        (Circumstances(p=81, rows=200), "fed-direct"),
         (Circumstances(p=81, rows=20_000), "fedrcd-sx"),
         (Circumstances(p=20, rows=20_000, tensor_refused=True), "fedrcd-sx"),
         (Circumstances(p=20, rows=20_000, all_columns_somewhere=False), "fedrcd-sp"),
-        (Circumstances(p=5, rows=200), "fed-direct"),
+        (Circumstances(p=5, rows=200), "fedrcd-se"),
         (Circumstances(p=20, rows=20_000, far_apart=True), "fedrcd-r"),
         (Circumstances(p=5, rows=200, far_apart=True), "fedrcd-r"),
         (Circumstances(p=81, rows=20_000, far_apart=True), "fedrcd-sx"),

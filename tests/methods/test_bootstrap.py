@@ -25,7 +25,7 @@ RNG = np.random.default_rng(0)
 MODEL = random_model(5, noise="laplace", density=0.5, rng=RNG)
 X = MODEL.sample(1500, RNG)
 TABLES = np.array_split(X, 3)
-ONE_ROUND = [name for name in METHODS if name not in ("fed-direct", "direct-lingam", "fedrcd-r")]
+ONE_ROUND = [name for name in METHODS if name not in ("fed-direct", "direct-lingam", "fedrcd-r", "fedrcd-se")]
 
 
 def with_groups(transport):
@@ -48,7 +48,7 @@ def test_the_total_of_the_groups_gives_the_method_s_own_order_in_one_round(metho
     assert transport.traffic.rounds == 1
 
 
-@pytest.mark.parametrize("method", ["fed-direct", "direct-lingam", "fedrcd-r"])
+@pytest.mark.parametrize("method", ["fed-direct", "direct-lingam", "fedrcd-r", "fedrcd-se"])
 def test_methods_of_many_rounds_without_a_tensor_say_so(method):
     with pytest.raises(ConfigError, match="cannot be resampled; take fedrcd-s"):
         one_round(find(method), {})

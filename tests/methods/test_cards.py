@@ -31,7 +31,8 @@ def test_a_method_takes_the_rounds_of_its_card(method):
     _, X = simulated(P, 400, 3)
     transport = embed(np.split(X, 2), tuple("abcd"))
     run(build(method).rounds(transport.setting), transport)
-    assert transport.traffic.rounds == card.rounds(P)
+    rounds = transport.traffic.rounds
+    assert rounds == card.rounds(P) or (card.rounds.at_most and 1 < rounds < card.rounds(P))
 
 
 @pytest.mark.parametrize("method", [name for name, card in METHODS.items() if card.in_one_round])

@@ -52,7 +52,7 @@ def test_too_little_memory_is_said_before_anything_starts(little_memory):
 
 def test_auto_takes_another_method_where_memory_is_little():
     known = Circumstances(p=60, rows=5000)
-    assert choose(known).method == "fedrcd-s"
+    assert choose(known).method == "fedrcd-se"
     method, reason = choose(Circumstances(p=60, rows=5000, memory=1e7))
     assert (method, reason) == ("fedrcd-sx", "there is too little memory for the full tensor of 60 variables")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
-from fedrcd.protocol.entropy_question import EntropyQuestion
+from fedrcd.protocol.entropy_question import EntropyQuestion, MoveEntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
 from fedrcd.protocol.pair_question import PairQuestion
@@ -35,6 +35,7 @@ FRAME = Frame(np.array([0.1, -0.0, 1e300]), np.array([1.0, 5e-324, 3.0]))
 GIVEN = Gaussian(np.zeros(3), np.eye(3))
 R = np.array([[1.0, 0.5, 0.0], [0.0, -0.25, 1.0]])
 BASIS = Basis(GIVEN, (1,))
+NONE = np.empty((0, 2), dtype=np.int64)
 QUESTIONS = [
     PairQuestion(NAMES, FRAME, 4),
     PairQuestion(NAMES, FRAME, 4, grid=Grid()),
@@ -42,6 +43,7 @@ QUESTIONS = [
     PairQuestion(NAMES, FRAME, 3, given=GIVEN),
     TensorQuestion(NAMES, FRAME),
     EntropyQuestion(NAMES, FRAME, R, np.zeros(2), np.array([[0, 1]]), np.array([0.5]), singles=True),
+    MoveEntropyQuestion(NAMES, FRAME, R, np.zeros(2), NONE, np.empty(0), singles=True, order=(2, 0, 1)),
     ExpectationQuestion(NAMES, FRAME, GIVEN),
     SiteMomentsQuestion(NAMES, FRAME),
 ]

@@ -39,7 +39,9 @@ MOST_TRIED = 3
 def decisive(run: Run, estimate: Estimate) -> list[FedrcdWarning]:
     """What to know of an estimate that some rows, or a site, decide; nothing where that cannot be looked at."""
     transport = run.transport
-    if not (run.card.scale_free and run.card.asks_tensor and _can_be_looked_at(transport)):
+    card = run.card
+    of_tensors = card.scale_free and card.payload.is_tensor and card.name != robust_choice()
+    if not (of_tensors and _can_be_looked_at(transport)):
         return []
     again = replace(transport, traffic=Traffic(), progress=None)
     suspects = sites_unlike_others(again)

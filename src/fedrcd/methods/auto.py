@@ -4,17 +4,19 @@
 |---|---|
 | every pair of columns is at some site, but no site has all columns | `fedrcd-sp` |
 | some values stand far apart from all others, and rounds cost next to nothing (one process) | `fedrcd-r` |
-| fewer than 250 rows in all, and rounds cost next to nothing (one process) | `fed-direct` |
+| rounds cost next to nothing (one process), and there are at most 80 variables | `fedrcd-se` |
+| fewer than 250 rows of more than 80 variables in all, and rounds cost next to nothing | `fed-direct` |
 | a site refuses the tensor, or there are more than 80 variables | `fedrcd-sx` |
 | the same, but rows have gaps that are to be kept, or it must be one round (a bootstrap of groups) | `fedrcd-sp` |
 | anything else | `fedrcd-s` |
 
-With gaps that are kept, or where it must be one round, `fedrcd-r` and `fed-direct` are not taken either. All are
-scale-free.
+With gaps that are kept, or where it must be one round, `fedrcd-r`, `fedrcd-se` and `fed-direct` are not taken either.
+All are scale-free.
 `fedrcd-s` takes one round, can be erased from, and orders as well as DirectLiNGAM. Beyond 80 variables its tensor
 (16 MB at p = 80, growing as p^4) and the coordinator's memory (0.5 GB) cost more than the rounds of `fedrcd-sx`, which
-sends p^2 numbers in each of p - 1 rounds. With very few rows fourth moments are noisy, and where rounds are free the
-entropies of DirectLiNGAM are the evidence that most people know; `fed-direct` takes p rounds for them. Gross errors
+sends p^2 numbers in each of p - 1 rounds. Where rounds are free, `fedrcd-se` climbs on from the order of `fedrcd-s` by
+the entropies of DirectLiNGAM, a few rounds more: they see what fourth moments miss, above all with few rows and weak
+edges. Beyond 80 variables and with very few rows `fed-direct` takes p rounds for the same entropies. Gross errors
 turn the orders of all of these and not that of `fedrcd-r`, which takes six rounds.
 """
 
@@ -137,11 +139,13 @@ def _suits(card: Card, known: Circumstances) -> bool:
     """Whether `auto` may take a method."""
     if card.auto is None or (card.auto.few_rows and not known.few_rows) or not known.affords(card):
         return False
-    if card.auto.far_apart and not (known.far_apart and known.rounds_are_free and known.p <= LARGEST_TENSOR):
+    if not card.auto.always and not known.rounds_are_free:
         return False
-    if not card.rounds.once:
-        return known.allows_residuals and known.all_columns_somewhere
-    return known.allows_tensor or not card.asks_tensor
+    if card.auto.far_apart and not (known.far_apart and known.p <= LARGEST_TENSOR):
+        return False
+    if not card.rounds.once and not (known.allows_residuals and known.all_columns_somewhere):
+        return False
+    return known.allows_tensor or not card.payload.is_tensor
 
 
 def _reason(card: Card, known: Circumstances) -> str:
@@ -152,6 +156,8 @@ def _reason(card: Card, known: Circumstances) -> str:
         return "the sites cover pairs of columns only"
     if card.auto and card.auto.few_rows:
         return f"{known.rows} rows are few for fourth moments, and rounds cost nothing"
+    if card.auto and card.auto.free_rounds:
+        return "rounds cost nothing here, and entropies over whole orders see what the sums of one round miss"
     if card.auto and card.auto.far_apart:
         return "some values stand far apart from all others, and no row turns its order"
     if known.tensor_refused:

@@ -24,6 +24,8 @@ class RoundCount:
 
     each: int
     more: int
+    at_most: bool = False
+    """Whether it may take fewer."""
 
     def __call__(self, p: int) -> int:
         """The number of rounds with p variables."""
@@ -36,7 +38,7 @@ class RoundCount:
 
     def __str__(self) -> str:
         if not self.each:
-            return str(self.more)
+            return f"at most {self.more}" if self.at_most else str(self.more)
         times = "p" if self.each == 1 else f"{self.each} p"
         return times if not self.more else f"{times} {'-' if self.more < 0 else '+'} {abs(self.more)}"
 
@@ -90,18 +92,19 @@ class OneRound:
 class Auto:
     """When `auto` takes a method: of those that can run, the one of the lowest rank.
 
-    `few_rows` marks one that is taken only where rows are few and rounds cost nothing, `far_apart` one that is taken
-    only where values stand far apart and rounds cost nothing.
+    `free_rounds` marks one that is taken only where rounds cost nothing, `few_rows` one that is taken only where rows
+    are few, too, and `far_apart` one that is taken only where values stand far apart, too.
     """
 
     rank: int
+    free_rounds: bool = False
     few_rows: bool = False
     far_apart: bool = False
 
     @property
     def always(self) -> bool:
         """Whether it is taken wherever it can run."""
-        return not (self.few_rows or self.far_apart)
+        return not (self.free_rounds or self.few_rows or self.far_apart)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

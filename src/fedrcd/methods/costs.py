@@ -109,6 +109,15 @@ def of_tensor(*, refined: bool) -> CostEstimate:
     return estimate
 
 
+def of_climb(job: Job) -> RunCost:
+    """The round of the tensor, and a few passes of entropies of all residuals that single moves meet."""
+    p, passes = job.p, 3
+    seconds, memory, sent = of_tensor(refined=True)(job)
+    at_sites = (ENTROPY + 2 * p / REFERENCE) * 2 * p**2 * job.rows / job.threads
+    more = passes * (at_sites + 2e-5 * p**2) * REFERENCE / job.speed
+    return RunCost(seconds + more, memory, sent + passes * 16 * 2 * p**2)
+
+
 def of_directions(whitenings: int) -> CostEstimate:
     """Rounds of whitening, and one of the tensor of directions."""
 

@@ -24,7 +24,7 @@ CARD = {
     rounds=RoundCount(1, 0),
     payload=Payload(2, times=2),
     replayed=True,
-    auto=Auto(rank=1, few_rows=True),
+    auto=Auto(rank=2, few_rows=True),
     **CARD,
 )
 def fed_direct(*, layers: bool = False) -> Parts[Vector]:

@@ -20,7 +20,7 @@ from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
     coverage=Coverage.PAIRS,
     scale_free=True,
     erasable=True,
-    auto=Auto(rank=4),
+    auto=Auto(rank=5),
     cost=of_pair_fit,
 )
 def fedrcd_sp(*, largest_fit: int = 40, estimator: Estimator = "plug-in") -> Parts[PairCumulants]:

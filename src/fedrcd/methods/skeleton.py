@@ -115,6 +115,8 @@ class Parts(Generic[T]):
     deflation: Deflation[T]
     refine: Callable[[T, IntVector, Constraints | None], IntVector] | None = None
     """Improves the order that the sources give, from the evidence about all variables, within what is known."""
+    climb: Callable[[Setting, Marginals, IntVector], Rounds[IntVector]] | None = None
+    """Improves the order further, by asking."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
     layers: bool = False
     """Whether several sources are taken at once where their scores leave no doubt."""
@@ -132,6 +134,8 @@ class Parts(Generic[T]):
         start = order
         if self.refine:
             order = self.refine(evidence.statistic, start, setting.constraints)
+        if self.climb:
+            order = yield from self.climb(setting, marginals, order)
         B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints)
         return Estimate(order, B, tuple(steps), marginals, start)
 

@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.questions import COMMON_RULES, Asking, Basis, Share, whole_rows
 from fedrcd.statistics.coverage import Layout
-from fedrcd.statistics.entropy_sums import EntropySums, entropy_sums
+from fedrcd.statistics.entropy_sums import ROWS_AT_ONCE, EntropySums, entropy_sums
 from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.whole_entropies import whole_entropy_sums
 from fedrcd.typing import IntMatrix, Matrix, Vector
+
+NUMBERS_AT_ONCE = 1 << 22
+"""Residuals in work at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +59,9 @@ class EntropyQuestion(Asking):
             given = (self.residuals, self.offset, self.pairs, self.rho, self.grid)
             return whole_entropy_sums(blocks, *given, singles=self.singles)
         R = self.residuals.T
-        standardised = (z @ R - self.offset for z in blocks)
+        rows = max(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(R.shape[1], 1))
+        pieces = (z[first : first + rows] for z in blocks for first in range(0, len(z), rows))
+        standardised = (z @ R - self.offset for z in pieces)
         return entropy_sums(standardised, R.shape[1] if self.singles else 0, self.pairs, self.rho)
 
     def describe(self) -> str:
@@ -70,3 +75,13 @@ class EntropyQuestion(Asking):
         """Whether these are as many entropy sums as are asked for."""
         m = len(self.pairs) + (len(self.residuals) if self.singles else 0)
         return bool(plane.kind == EntropySums.kind and plane.log_cosh.shape == plane.gauss.shape == (m,))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MoveEntropyQuestion(EntropyQuestion):
+    """Asks for entropy sums of residuals that moving one variable of an order can meet, in the order they are met."""
+
+    rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "pair cells", "move map")
+    replay_rules: ClassVar[tuple[str, ...] | None] = None
+
+    order: tuple[int, ...] = ()

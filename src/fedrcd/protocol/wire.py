@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
-from fedrcd.protocol.entropy_question import EntropyQuestion
+from fedrcd.protocol.entropy_question import EntropyQuestion, MoveEntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
 from fedrcd.protocol.pair_question import PairQuestion
@@ -53,6 +53,7 @@ KINDS: dict[str, type[Any]] = {
     "pair-question/1": PairQuestion,
     "tensor-question/1": TensorQuestion,
     "entropy-question/2": EntropyQuestion,
+    "move-entropy-question/1": MoveEntropyQuestion,
     "expectation-question/1": ExpectationQuestion,
     "site-moments-question/1": SiteMomentsQuestion,
     "grouped-question/1": GroupedQuestion,

@@ -18,7 +18,7 @@ from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.grid import EXACT_UP_TO, MAP_BITS, Grid, rounded_map
 from fedrcd.statistics.limbs import PLANE
-from fedrcd.typing import IntMatrix, IntVector, Matrix, Vector
+from fedrcd.typing import BoolMatrix, IntMatrix, IntVector, Matrix, Vector
 
 FINENESS = 13
 """Standardised quantities are multiples of 2 to the power of minus this."""
@@ -82,9 +82,15 @@ def _require_exact(residuals: Matrix, offset: Vector, grid: Grid) -> None:
     """Raise unless residuals of whole rows are exact in float64 before they are rounded."""
     if (rounded_map(residuals) != residuals).any() or (rounded_map(offset) != offset).any():
         raise StatisticError("the residual map is not on the exact grid")
-    largest = np.abs(residuals).sum(axis=1) * grid.largest + np.abs(offset) / grid.step
-    if float(largest.max(initial=0.0)) * 2.0**MAP_BITS > EXACT_UP_TO:
+    if not exact_under(residuals, grid, offset).all():
         raise StatisticError("the coefficients of the residual map are too large for exact sums")
+
+
+def exact_under(residuals: Matrix, grid: Grid, offset: Vector | float = 0.0) -> BoolMatrix:
+    """Which maps have coefficients small enough for residuals of whole rows to be exact in float64."""
+    largest = np.abs(residuals).sum(axis=1) * grid.largest + np.abs(offset) / grid.step
+    small: BoolMatrix = largest * 2.0**MAP_BITS <= EXACT_UP_TO
+    return small
 
 
 def _looked_up(values: Matrix, grid: Grid) -> IntMatrix:

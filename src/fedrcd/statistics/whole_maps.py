@@ -42,8 +42,8 @@ def whole_residual_map(cov: Matrix, given: tuple[int, ...]) -> ResidualMap:
     """Least-squares residuals of all other variables on `given`, the same on any machine."""
     swept = _swept(np.ascontiguousarray(cov).tobytes(), len(cov), given)
     rest = tuple(j for j in range(len(cov)) if j not in given)
-    R = np.array([[_nearest(value) for value in swept.maps[j]] for j in rest])
-    left = np.array([[_nearest(swept.cov[i][j]) for j in rest] for i in rest])
+    R = np.array([[nearest(value) for value in swept.maps[j]] for j in rest])
+    left = np.array([[nearest(swept.cov[i][j]) for j in rest] for i in rest])
     return ResidualMap(R, rest, (left + left.T) / 2)
 
 
@@ -53,7 +53,7 @@ def _swept(cov: bytes, p: int, given: tuple[int, ...]) -> Swept:
     if not given:
         values = np.frombuffer(cov).reshape(p, p)
         own = tuple(tuple(UNIT if i == j else 0 for j in range(p)) for i in range(p))
-        return Swept(own, tuple(tuple(_whole(value) for value in row) for row in values.tolist()))
+        return Swept(own, tuple(tuple(whole(value) for value in row) for row in values.tolist()))
     maps, left = _swept(cov, p, given[:-1])
     source = given[-1]
     of_source, source_map, variance = left[source], maps[source], left[source][source]
@@ -72,12 +72,12 @@ def _swept(cov: bytes, p: int, given: tuple[int, ...]) -> Swept:
     return Swept(maps, left)
 
 
-def _whole(value: float) -> int:
+def whole(value: float) -> int:
     """A number as a multiple of the unit."""
     above, below = value.as_integer_ratio()
     return above * UNIT // below
 
 
-def _nearest(value: int) -> float:
+def nearest(value: int) -> float:
     """The float64 nearest to a multiple of the unit."""
     return value / UNIT

@@ -51,6 +51,7 @@ from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
 from fedrcd.federation.site.residual_rules import (
     few_checks,
     honest_entropy_map,
+    honest_move_map,
     honest_order,
     honest_pair_map,
     moments_like_own,
@@ -291,6 +292,7 @@ RULES: dict[str, Rule] = {
     "one chain": one_chain,
     "pair map": honest_pair_map,
     "entropy map": honest_entropy_map,
+    "move map": honest_move_map,
     "whitening": honest_whitening,
     "order": honest_order,
     "checks": few_checks,

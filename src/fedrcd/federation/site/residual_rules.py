@@ -12,6 +12,7 @@ from fedrcd.methods.deflations.entropies import standardised_residuals
 from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.expectation import Gaussian
+from fedrcd.statistics.moved_residuals import moved_residuals
 from fedrcd.statistics.residual_maps import residual_map
 from fedrcd.typing import Matrix, Vector
 
@@ -64,6 +65,20 @@ def honest_entropy_map(context: RuleContext) -> None:
     _require_close(question.offset, true.offset)
     _require_close(question.rho, true.rho[pairs[:, 0], pairs[:, 1]])
     _grows_by_one(context, basis)
+
+
+def honest_move_map(context: RuleContext) -> None:
+    """Refuse anything but standardised residuals that moving one variable of an order can meet, as they are met."""
+    question: Any = context.question
+    basis, p = _basis(question.basis, context), len(context.variables)
+    if sorted(question.order) != list(range(p)) or len(question.pairs) or not question.singles:
+        raise Refused(Refusal.MAP, "the question does not say which order its residuals are about")
+    _last_residuals(context, basis)
+    there = moved_residuals(basis.moments.cov, question.order, exact=question.grid is not None)
+    for row in question.residuals:
+        if row.shape != (p,) or not any(_close(row, residual) for _, residual in there):
+            raise Refused(Refusal.MAP)
+    _require_close(question.offset, question.residuals @ basis.moments.mean)
 
 
 def moments_like_own(context: RuleContext) -> None:
@@ -191,8 +206,12 @@ def moments_here(context: RuleContext) -> tuple[Vector, Matrix]:
 
 
 def _require_close(came: Matrix, true: Matrix) -> None:
-    if came.shape != true.shape or not np.abs(came - true).max(initial=0) <= CLOSE * np.abs(true).max(initial=1):
+    if came.shape != true.shape or not _close(came, true):
         raise Refused(Refusal.MAP)
+
+
+def _close(came: Matrix, true: Matrix) -> bool:
+    return bool(np.abs(came - true).max(initial=0) <= CLOSE * np.abs(true).max(initial=1))
 
 
 def _grows_by_one(context: RuleContext, basis: Basis) -> None:
