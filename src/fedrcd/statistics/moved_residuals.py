@@ -81,7 +81,7 @@ class WholeArithmetic:
         return np.array([nearest(value) for value in values])
 
 
-Arithmetic = type[FloatArithmetic] | type[WholeArithmetic]
+NumberKind = type[FloatArithmetic] | type[WholeArithmetic]
 
 
 def moved_residuals(cov: Matrix, order: Sequence[int], *, exact: bool) -> Iterator[tuple[Given, Vector]]:
@@ -89,7 +89,7 @@ def moved_residuals(cov: Matrix, order: Sequence[int], *, exact: bool) -> Iterat
 
     Some come twice.
     """
-    number: Arithmetic = WholeArithmetic if exact else FloatArithmetic
+    number: NumberKind = WholeArithmetic if exact else FloatArithmetic
     along = residuals_along(number, cov, order)
     before = _sets_before(order)
     for place, variable in enumerate(order):
@@ -110,7 +110,7 @@ def moved_residuals(cov: Matrix, order: Sequence[int], *, exact: bool) -> Iterat
             yield (u, before[n] | 1 << v), _standardised(number, passed)
 
 
-def _exchanged(number: Arithmetic, first: Carried, second: Carried, variable: int) -> tuple[Carried, Carried]:
+def _exchanged(number: NumberKind, first: Carried, second: Carried, variable: int) -> tuple[Carried, Carried]:
     """The residuals of two neighbours in the other order: that of the second, which is of `variable`, comes first."""
     c = number.over(first.along[variable], first.variance)
     leading = Carried(
@@ -127,7 +127,7 @@ def _exchanged(number: Arithmetic, first: Carried, second: Carried, variable: in
     return leading, following
 
 
-def residuals_along(number: Arithmetic, cov: Matrix, order: Sequence[int]) -> list[Carried]:
+def residuals_along(number: NumberKind, cov: Matrix, order: Sequence[int]) -> list[Carried]:
     """The residual of every variable given those before it, by one sweep after the other."""
     p = len(cov)
     maps, left = number.array(np.eye(p)), number.array(cov)
@@ -144,7 +144,7 @@ def residuals_along(number: Arithmetic, cov: Matrix, order: Sequence[int]) -> li
     return found
 
 
-def _standardised(number: Arithmetic, residual: Carried) -> Vector:
+def _standardised(number: NumberKind, residual: Carried) -> Vector:
     """Its map to unit variance, in float64."""
     values = number.floats(residual.map)
     variance = number.floats(np.array([residual.variance], dtype=object))[0]
