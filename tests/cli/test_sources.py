@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fedrcd.cli.main import main
+from tests.contracts.doors import Place, table_of, typed
 
 PLANTED = "876543.25"
 
@@ -38,3 +39,19 @@ def test_exit_codes(folder, monkeypatch, capsys, words, code):
     assert shown.err.startswith("error: ")
     assert shown.err.count("\n") == 1
     assert PLANTED not in shown.out + shown.err
+
+
+def test_a_site_contributes_and_erases_rows_of_a_query(tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not here: pip install 'fedrcd[duckdb]'")
+    place = Place.of(tmp_path, table_of(3, 600))
+    whole, rest = (place.reference("pairs", {f"r{k}" for k in range(erased)}) for erased in (0, 120))
+    with duckdb.connect(str(tmp_path / "rows.db")) as connection:
+        connection.execute(f"create table patients as select * from '{place.data}'")
+    place.data.unlink()
+    place.data = f"duckdb:{tmp_path / 'rows.db'}"
+    asked = ("--query", "select * from patients order by id desc")
+    assert place.contribute("pairs", *asked).left == {"pairs": whole}
+    assert place.erase("pairs", *asked, "--where", "ward < 60").left == {"pairs": rest}
+    done = typed("site", "editions", *place.named(), *asked)
+    assert done.problem is None
+    assert "edition 2, 480 rows" in done.said

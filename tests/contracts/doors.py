@@ -180,7 +180,7 @@ class Place:
             more = [*([] if trim is None else ["--trim", trim]), *(["--trust-coordinator"] if trust else [])]
             more += [word for rule in without for word in ("--without-rule", rule)]
             with patch("fedrcd.federation.flower.supervise.keep_running"):
-                done = typed("site", "serve", *self._named(), "--coordinator", "nowhere:1", "--insecure", *more)
+                done = typed("site", "serve", *self.named(), "--coordinator", "nowhere:1", "--insecure", *more)
             if done.problem:
                 raise done.problem
             self._settings[trim, trust, without] = SiteSettings.read(self.state / "site.json")
@@ -289,7 +289,7 @@ class Place:
         """What `fedrcd site preview` says, and the rows it counts; its refusal is the last that it names."""
         more = [*([] if trim is None else ["--trim", trim])]
         more += ["--trust-coordinator"] if (sums == "checks" if trust is None else trust) else []
-        done = typed("site", "preview", *METHODS[sums], *self._named(), *more, "--json")
+        done = typed("site", "preview", *METHODS[sums], *self.named(), *more, "--json")
         if done.problem:
             return Seen(True, {}, str(done.problem)), 0
         told = json.loads(done.said)
@@ -300,7 +300,7 @@ class Place:
     def check(self, *, trim: float | None = None) -> tuple[Seen, int]:
         """What `fedrcd site check` says, and the complete rows that it counts."""
         more = [] if trim is None else ["--trim", trim]
-        done = typed("site", "check", *self._named(), *more)
+        done = typed("site", "check", *self.named(), *more)
         if done.problem:
             return Seen(True, {}, str(done.problem)), 0
         refusals = [line for line in done.said.splitlines() if line.startswith("refusal")]
@@ -309,7 +309,8 @@ class Place:
         assert counted
         return Seen(bool(refusals), {}, " ".join(refusals)), int(counted[1].replace(",", ""))
 
-    def _named(self) -> tuple[object, ...]:
+    def named(self) -> tuple[object, ...]:
+        """What commands of a site are told of it."""
         return ("--name", SITE, "--federation", self.file, "--data", self.data, "--state", self.state)
 
     # the truth

@@ -590,7 +590,7 @@ def test_what_is_allowed_for_one_change_is_not_kept_for_another(place):
 
 def allow_now(place):
     """What a person at the site types."""
-    typed("site", "editions", *place._named(), "--now")
+    typed("site", "editions", *place.named(), "--now")
 
 
 def correct_one(place):

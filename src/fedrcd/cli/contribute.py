@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.ledger import parse_grid, show_suspended, told
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FileError
@@ -63,6 +64,9 @@ FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="With -
 GroupsOption = Annotated[int, typer.Option("--groups", help="With --out: the ledger's groups of rows.")]
 
 
+TABLE = "The site's rows: CSV, Parquet or Arrow, a folder or a pattern, duckdb:FILE or postgresql://USER@HOST/NAME."
+
+
 class Destination(NamedTuple):
     """Where contributions go: a ledger on this machine, a file for the coordinator, or nowhere; and what it holds."""
 
@@ -80,7 +84,7 @@ class Destination(NamedTuple):
 
 
 def contribute(
-    table: Annotated[Path, typer.Argument(help="The site's table, CSV or Parquet.", show_default=False)],
+    table: Annotated[str, typer.Argument(help=TABLE, show_default=False)],
     federation: FederationFile,
     site: SiteName,
     ledger: LedgerOption = None,
@@ -104,6 +108,7 @@ def contribute(
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
     groups: GroupsOption = 0,
+    query: options.Query = "",
     json: JsonOption = False,
 ) -> None:
     """Join a federation with a table, or bring what was sent before up to date: rows come, values are corrected."""
@@ -114,7 +119,7 @@ def contribute(
     if where.is_nowhere:
         raise ConfigError("say where it goes: either --ledger or --out")
     rules = Rules(batch=batch, rows=minimum_rows, off=tuple(without_rule or ()))
-    opened = opening(table, federation, site, where, state, rules, trim, key)
+    opened = opening(table, query, federation, site, where, state, rules, trim, key)
     with progress_bar("summing"), talking(json) as report, opened as (member, tables, book):
         deliveries = send(member, tables, book, blocks=block or (), now=now, fill=fill, again=again, rejoin=rejoin)
         hand_over(member, deliveries, out, after)
@@ -149,7 +154,8 @@ def delivery_record(delivery: Delivery) -> dict[str, Any]:
 
 @contextmanager
 def opening(
-    table: Path,
+    table: str,
+    query: str,
     federation: Path,
     site: str,
     where: Destination,
@@ -164,6 +170,7 @@ def opening(
     from fedrcd.api.membership import membership
     from fedrcd.data.federation import read_federation
     from fedrcd.data.site_file import read_site
+    from fedrcd.data.sources.address import is_address
     from fedrcd.federation.ledger.configuration import configure
     from fedrcd.federation.ledger.ledger import Ledger
     from fedrcd.federation.site.settings import SiteSettings
@@ -176,9 +183,10 @@ def opening(
     if entry.key and key is None and not where.is_nowhere:
         raise ConfigError(f"site {site!r} signs what it contributes with its key; give --key")
     own = configure(described, families=tuple(where.family or ()), grid=parse_grid(where.arithmetic))
-    tables = read_site(table, described, entry)
+    tables = read_site(table, described, entry, query=query)
     folder = state or Path("fedrcd-state") / site
-    _require_brought_over(table.with_name(f"{site}.contributions.db"), site, folder)
+    if not is_address(table):
+        _require_brought_over(Path(table).with_name(f"{site}.contributions.db"), site, folder)
     if not begins:
         _require_store(folder, site)
     with ExitStack() as stack:

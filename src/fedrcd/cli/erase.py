@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.contribute import (
+    TABLE,
     ArithmeticOption,
     BatchOption,
     Destination,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 def erase(
     site: SiteName,
     table: Annotated[
-        Path | None, typer.Argument(help="At the site: its table. Leave it out at the coordinator.", show_default=False)
+        str | None, typer.Argument(help=f"{TABLE} Leave it out at the coordinator.", show_default=False)
     ] = None,
     federation: Annotated[Path | None, typer.Option("--federation", help="At the site: the federation file.")] = None,
     ledger: LedgerOption = None,
@@ -83,6 +85,7 @@ def erase(
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
     groups: GroupsOption = 0,
+    query: options.Query = "",
     json: JsonOption = False,
 ) -> None:
     """Erase rows, blocks or everything of a site: from then on they are in no sum that is made, wherever it goes.
@@ -112,13 +115,13 @@ def erase(
 
     where_to = Destination(ledger, out, ledger_key, arithmetic, family, groups)
     rules = Rules(batch=batch, days=days, rows=minimum_rows, off=tuple(without_rule or ()))
-    opened = opening(table, federation, site, where_to, state, rules, trim, key, begins=False)
+    opened = opening(table, query, federation, site, where_to, state, rules, trim, key, begins=False)
     with progress_bar("erasing"), talking(json) as report, opened as (member, tables, book):
         numbers: list[int] = []
         if block or everything:
             numbers = _withdraw(member, block or [one.block for one in tables], book, out)
         else:
-            matching = _matching(table, member, where) if where else None
+            matching = _matching(table, query, member, where) if where else None
             if ids or matching is not None:
                 report["erased"] = _strike(member, tables, ids=ids, matching=matching)
             if where_to.is_nowhere:
@@ -173,12 +176,12 @@ def _withdraw(member: Member, blocks: list[str], ledger: Ledger | None, out: Pat
     return [receipt.entry.number for receipt in receipts]
 
 
-def _matching(table: Path, member: Member, where: list[str]) -> dict[str, set[str]]:
+def _matching(table: str, query: str, member: Member, where: list[str]) -> dict[str, set[str]]:
     """Identifiers of the rows that meet all conditions, by block."""
     from fedrcd.data.site_file import rows_matching
 
     federation = member.door.federation
-    return rows_matching(table, federation, federation.site(member.site), where)
+    return rows_matching(table, federation, federation.site(member.site), where, query=query)
 
 
 def _strike(member: Member, tables: list[Table], *, ids: Path | None, matching: dict[str, set[str]] | None) -> int:

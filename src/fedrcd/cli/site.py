@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError
 
@@ -39,7 +40,6 @@ Data = Annotated[
         help="This site's rows: CSV, Parquet or Arrow, a folder or a pattern, duckdb:FILE or postgresql://USER@HOST/NAME."
     ),
 ]
-Query = Annotated[str, typer.Option(help="What to ask a database: one statement that gives rows, or @FILE.")]
 State = Annotated[Path | None, typer.Option(help="Folder of this site's store; by default fedrcd-state/NAME.")]
 Trim = Annotated[
     float | None,
@@ -92,7 +92,7 @@ def serve(
     coordinator: Annotated[str, typer.Option(help="Address of the coordinator, HOST:PORT.")],
     ca: Annotated[Path | None, typer.Option(help="Certificate of the authority that signed the coordinator's.")] = None,
     key: Annotated[Path | None, typer.Option(help="This site's private key, OpenSSH form.")] = None,
-    query: Query = "",
+    query: options.Query = "",
     state: State = None,
     approve: Annotated[bool, typer.Option(help="Hold every answer until a person here releases it.")] = False,
     deadline: Annotated[float, typer.Option(help="Seconds after which a question is given up.")] = 300.0,
@@ -203,7 +203,7 @@ def check(
     name: Name,
     federation: FederationFile,
     data: Data,
-    query: Query = "",
+    query: options.Query = "",
     trim: Trim = None,
     state: State = None,
     json: Json = False,
@@ -236,7 +236,7 @@ def preview(
     name: Name,
     federation: FederationFile,
     data: Data,
-    query: Query = "",
+    query: options.Query = "",
     groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
     check: Annotated[bool, typer.Option("--check", help="Include the checks of assumptions.")] = False,
     trim: Trim = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.cli.site import Data, FederationFile, Json, Name, State, Trim, Trust, opened_site, site_settings
 from fedrcd.cli.site_editions import app
@@ -21,6 +22,7 @@ def budget(
     name: Name,
     federation: FederationFile,
     data: Data,
+    query: options.Query = "",
     renew: Annotated[
         int | None,
         typer.Option(help="Allow this many more numbers about rows that sums have left about; it is logged."),
@@ -36,7 +38,7 @@ def budget(
     from fedrcd.federation.site.budget import budgets, costs
     from fedrcd.federation.site.budget import renew as renew_budget
 
-    settings = site_settings(name, federation, data, state, trim=trim, trust_coordinator=trust_coordinator)
+    settings = site_settings(name, federation, data, state, query=query, trim=trim, trust_coordinator=trust_coordinator)
     with opened_site(settings) as (door, tables):
         if renew is not None:
             renew_budget(door, tables, renew, reason, block)

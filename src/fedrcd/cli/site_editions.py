@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.ledger import read_text
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.cli.site import Data, FederationFile, Json, Name, State, Trim, opened_site, site_settings
@@ -51,6 +52,7 @@ def editions(
     name: Name,
     federation: FederationFile,
     data: Data,
+    query: options.Query = "",
     fill: Annotated[
         bool,
         typer.Option("--fill", help="Make the next edition now: further rows, drawn at random, stay out for good."),
@@ -71,7 +73,7 @@ def editions(
     """Show which states of its rows this site answered about, what it would answer about now, and what waits."""
     from fedrcd.federation.site.editions.outlook import edition_record, outlook
 
-    settings = site_settings(name, federation, data, state, trim=trim)
+    settings = site_settings(name, federation, data, state, query=query, trim=trim)
     with progress_bar("comparing the table with its editions"), opened_site(settings) as (door, tables):
         if handed_over is not None:
             ids = [line.strip() for line in read_text(handed_over).splitlines() if line.strip()]

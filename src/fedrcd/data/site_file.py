@@ -109,10 +109,15 @@ def require_identified(tables: Sequence[Table]) -> None:
 
 
 def rows_matching(
-    address: str | os.PathLike[str], federation: Federation, site: SiteEntry, conditions: Sequence[str]
+    address: str | os.PathLike[str],
+    federation: Federation,
+    site: SiteEntry,
+    conditions: Sequence[str],
+    *,
+    query: str = "",
 ) -> dict[str, set[str]]:
     """Identifiers of the rows of every block that meet all conditions, each "column relation value" on any column."""
-    return matching(source_at(address), federation, site, conditions)
+    return matching(source_at(address, query), federation, site, conditions)
 
 
 def matching(place: Source, federation: Federation, site: SiteEntry, conditions: Sequence[str]) -> dict[str, set[str]]:
