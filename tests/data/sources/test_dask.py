@@ -2,19 +2,16 @@
 
 import os
 import pickle
-import subprocess
-import sys
-import time
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.dask_cluster import cluster
 from tests.federation.couriers import Direct
 from tests.federation.sites import horizontal
 
@@ -41,7 +38,6 @@ pytestmark = [
 ]
 X = np.random.default_rng(0).laplace(size=(20_000, 4)).cumsum(axis=1)
 COLUMNS = list("abcd")
-HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -56,28 +52,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):
     """The address of a scheduler with two workers, each a process."""
-    where = tmp_path_factory.mktemp("dask")
-    file = where / "scheduler.json"
-    common = ["--scheduler-file", str(file), "--no-dashboard"]
-    begin = [
-        ("scheduler", ["--host", "127.0.0.1", "--port", "0", *common]),
-        *[("worker", ["--nthreads", "1", "--no-nanny", "--local-directory", str(where), *common])] * 2,
-    ]
-    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}  # where this module is
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": where, "env": own}
-    processes = []
-    try:
-        for name, words in begin:
-            processes.append(subprocess.Popen([sys.executable, "-m", f"distributed.cli.dask_{name}", *words], **quiet))
-            while not file.exists():
-                time.sleep(0.05)
-        with distributed.Client(scheduler_file=str(file)) as client:
-            client.wait_for_workers(2, timeout=60)
-            yield client.scheduler.address
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    with cluster(tmp_path_factory.mktemp("dask"), 2) as address:
+        yield address
 
 
 def found(rows, **how):
@@ -203,3 +179,22 @@ def test_a_worker_that_dies_in_the_middle_of_a_sum_changes_no_bit(scheduler, fol
     assert mark.exists()
     with distributed.Client(scheduler) as client:
         assert len(client.scheduler_info(n_workers=-1)["workers"]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_many_rows_on_any_number_of_workers_of_which_one_dies(tmp_path, workers):
+    """The only worker is started again; of several the others go on."""
+    rows = np.random.default_rng(3).laplace(size=(200_000, 4)).cumsum(axis=1)
+    plain = found(pd.DataFrame(rows, columns=COLUMNS))
+    (tmp_path / "folder").mkdir()
+    for number, part in enumerate(np.array_split(rows, [1, 70_001, 70_002, 120_000, 160_000, 180_000])):
+        parquet.write_table(
+            pa.table(dict(zip(COLUMNS, part.T, strict=True))), tmp_path / "folder" / f"{number}.parquet"
+        )
+    whole, mark = source_at(tmp_path / "folder"), tmp_path / "died"
+    with cluster(tmp_path, workers, nanny=workers == 1) as address:
+        assert found(source_at(f"dask:{address}{tmp_path / 'folder'}")) == plain
+        files = (*whole.files[:4], Deadly(whole.files[4], str(mark), os.getpid()), *whole.files[5:])
+        assert found(DaskFolder(Folder(files, "rows"), DaskCluster(address))) == plain
+        assert mark.exists()

@@ -69,10 +69,19 @@ class Machines:
         self.start("coordinator", command)
         until(state.exists, "the start of the coordinator")
 
-    def start_site(self, name):
-        """Start a site as its people would."""
+    def start_site(self, name, *, data="", query=""):
+        """Start a site as its people would, with its table or rows from elsewhere."""
         command = [sys.executable, "-m", "fedrcd", "site", "serve", "--name", name, "--federation", str(self.disk.file)]
-        command += ["--data", str(self.disk.data(name)), "--state", str(self.disk.state(name)), "--deadline", "90"]
+        command += [
+            "--data",
+            data or str(self.disk.data(name)),
+            "--query",
+            query,
+            "--state",
+            str(self.disk.state(name)),
+            "--deadline",
+            "90",
+        ]
         command += ["--trust-coordinator"]
         command += ["--coordinator", f"127.0.0.1:{self.port}", "--local-port", str(self.local[NAMES.index(name)])]
         self.start(name, [*command, "--ca", str(self.keys / "ca.crt"), "--key", str(self.keys / name)])
