@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from benchmarks.__main__ import NAMES
-from benchmarks.document import HEAD, page
+from benchmarks.document import HEAD, page, records_of, renewed
 from benchmarks.measure import BenchmarkRow
 from benchmarks.record import BenchmarkRecord, environment, keep, read
 
@@ -38,6 +38,12 @@ def test_the_page_has_every_figure_with_its_limit_and_where_it_was_measured():
         "- lingam: Python 2, lingam 3; 2 processors",
     ):
         assert line in text.splitlines()
+
+
+def test_what_was_not_measured_anew_stays():
+    assert records_of(page([FIRST, SECOND])) == [FIRST, SECOND]
+    again = SECOND._replace(rows=[BenchmarkRow("a / b", "13.0", ">= 10")])
+    assert renewed(records_of(page([SECOND, FIRST])), [again]) == [again, FIRST]
 
 
 def test_where_it_ran_is_versions_and_processors():
