@@ -1,5 +1,7 @@
 """Directions of rows, and the tensors of them that tell errors from mixtures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedrcd.errors import ProtocolError
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
-from fedrcd.statistics.directions import SPHERE, Whitening, directions, sharpened, spread_of
+from fedrcd.statistics.directions import FAR, SPHERE, Whitening, directions, sharpened, spread_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.pair_index import pair_index
@@ -232,3 +234,43 @@ def test_tensors_follow_the_units_of_the_variables():
     expected = plain.scaled(factor)
     for name in ("cov", "third", "fourth", "mean"):
         np.testing.assert_allclose(getattr(scaled, name), getattr(expected, name), rtol=1e-9, atol=1e-12)
+
+
+@given(seeds, st.sampled_from([None, *GRIDS]), st.booleans())
+def test_rows_far_from_all_others_count_with_zeros(seed, grid, lifted):
+    """Of the rows near nothing changes; the others are those longer than a public multiple of what is usual."""
+    z, whitening = drawn(seed)
+    on_grid = whitening.on_grid(grid)
+    z[::7] *= 50
+    z = z if grid is None else grid.snapped(z)
+    (all_rows,) = directions([z.copy()], on_grid, grid, lifted=lifted)
+    (near,) = directions([z.copy()], on_grid, grid, lifted=lifted, near=True)
+    left_out = ~near.any(axis=1)
+    np.testing.assert_array_equal(near[~left_out], all_rows[~left_out])
+    length = np.sqrt((on_grid.of_rows(z) ** 2).sum(axis=0) + lifted)
+    clear = np.abs(length / (FAR * np.sqrt(z.shape[1])) - 1) > 1e-9
+    np.testing.assert_array_equal(left_out[clear], length[clear] > FAR * np.sqrt(z.shape[1]))
+
+
+@given(seeds, st.sampled_from(GRIDS), st.data())
+def test_which_rows_are_far_does_not_depend_on_the_split(seed, grid, data):
+    z, whitening = drawn(seed)
+    z[::5] *= 20
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(z) - 1), max_size=4)))
+    for question in (replace(one, near=True) for one in questions(whitening, grid)):
+        parts = [question.answer([part.copy()]) for part in np.split(z, cuts)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        assert total == question.answer([z.copy()])
+        assert question.accepts(total, ("", ""))
+        assert question.needs_trust
+
+
+def test_rows_that_count_with_zeros_leave_the_spread_as_it_is():
+    z, whitening = drawn(9, n=200)
+    points = np.concatenate(list(directions([z], whitening, lifted=True)))
+    more = np.concatenate([points, np.zeros((100, points.shape[1]))])
+    np.testing.assert_allclose(
+        spread_of(pair_sums([more], points.shape[1], 2)), spread_of(pair_sums([points], points.shape[1], 2)), rtol=1e-12
+    )

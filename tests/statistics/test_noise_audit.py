@@ -124,7 +124,7 @@ def planted_lack_of_a_share(monkeypatch):
 def planted_lengths(monkeypatch):
     """Rows are whitened and not projected."""
 
-    def unprojected(blocks, whitening, grid=None, *, lifted):
+    def unprojected(blocks, whitening, grid=None, *, lifted, near=False):
         for block in blocks:
             yield np.ascontiguousarray(whitening.of_rows(block).T)
 

@@ -11,6 +11,7 @@ import numpy as np
 from fedrcd.api.discovery import Discovery, name_steps, software_versions
 from fedrcd.api.notes import (
     clipped,
+    far_out,
     identifiability,
     repaired,
     scale,
@@ -76,6 +77,7 @@ def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | s
         *scale(estimate, card),
         *standardised_by_sites(card, unscaled=background.unscaled),
         *repaired(estimate),
+        *far_out(estimate),
         *scattered(card, background.layout, fills_gaps=background.fills_gaps),
         *clipped(finding.clipped, background.grid),
         *background.last,

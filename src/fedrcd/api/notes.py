@@ -42,6 +42,10 @@ SCALE_DECIDES = 0.9
 """Agreement with a plain sort by variance from which scale is suspected of having decided the order."""
 
 
+MANY_FAR = 0.05
+"""Share of rows far from all others from which that is said: heavy tails have many, too, but should be known."""
+
+
 def variance_agreement(estimate: Estimate) -> float:
     """Share of pairs that the order and a plain sort by variance place alike; about 0.5 if scale plays no part."""
     return order_agreement(estimate.order, np.diagonal(estimate.marginals.cov))
@@ -85,6 +89,14 @@ def repaired(estimate: Estimate) -> list[FedrcdWarning]:
             "replaced by the nearest one with eigenvalues of at least 0.001 (of correlations): effects are approximate"
         )
     ]
+
+
+def far_out(estimate: Estimate) -> list[FedrcdWarning]:
+    """Whether so many rows were far from all others that somebody should look at them."""
+    far, rows = estimate.marginals.far, estimate.marginals.rows
+    if far <= MANY_FAR * rows:
+        return []
+    return [OutlierWarning(f"{far} of {rows} rows are far from all others and were left out; look at them")]
 
 
 def scattered(card: Card, layout: Layout | None, *, fills_gaps: bool) -> list[FedrcdWarning]:

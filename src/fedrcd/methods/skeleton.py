@@ -57,11 +57,14 @@ class Marginals:
     """Whether all pairs of variables were seen in the same number of rows."""
     noise: float = 0.0
     """What noise adds to the variance of effects, in units of what a single row leaves uncertain."""
+    far: int = 0
+    """Rows that were left out because they are far from all others."""
 
     @property
     def worth(self) -> int:
-        """As many rows without noise leave effects as uncertain as these do."""
-        return round(self.rows / (1 + self.rows * self.noise))
+        """As many rows without noise, and none of them left out, leave effects as uncertain as these do."""
+        used = self.rows - self.far
+        return round(used / (1 + used * self.noise))
 
     def in_frame(self, frame: Frame) -> Gaussian:
         """Mean and covariance of the variables expressed in a frame."""

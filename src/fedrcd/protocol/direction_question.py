@@ -34,11 +34,13 @@ class DirectionQuestion(Asking):
     whitening: Whitening
     grid: Grid | None = None
     """The grid on which rows are whole, so that sums are exact; without, they are float64."""
+    near: bool = False
+    """Whether rows far from all others count with zeros."""
 
     @property
     def needs_trust(self) -> bool:
-        """Unless runs start so: whoever chooses the whitening chooses which rows look alike."""
-        return not self.whitening.is_start(self.grid)
+        """Unless runs start so: whoever chooses the whitening chooses which rows look alike, and which are far."""
+        return self.near or not self.whitening.is_start(self.grid)
 
     @property
     def clips(self) -> bool | None:
@@ -96,11 +98,13 @@ class DirectionTensorQuestion(Asking):
     whitening: Whitening
     grid: Grid | None = None
     """As of `DirectionQuestion`."""
+    near: bool = False
+    """Likewise."""
 
     @property
     def needs_trust(self) -> bool:
         """As `DirectionQuestion`."""
-        return not self.whitening.is_start(self.grid)
+        return self.near or not self.whitening.is_start(self.grid)
 
     @property
     def clips(self) -> bool | None:
@@ -152,4 +156,4 @@ def _points(
     question.whitening.require(len(question.variables), question.grid)
     if gaps:
         blocks = (block[~np.isnan(block).any(axis=1)] for block in blocks)
-    return directions(blocks, question.whitening, question.grid, lifted=lifted)
+    return directions(blocks, question.whitening, question.grid, lifted=lifted, near=question.near)

@@ -108,13 +108,13 @@ class Setting:
         """Asks for tensor sums of all variables."""
         return TensorQuestion(self.variables, self.frame, self.given, self.grid)
 
-    def directions(self, whitening: Whitening) -> DirectionQuestion:
-        """Asks for second moments of the directions of rows under a whitening."""
-        return DirectionQuestion(self.variables, self.frame, whitening, self.grid)
+    def directions(self, whitening: Whitening, *, near: bool = False) -> DirectionQuestion:
+        """Asks for second moments of the directions of rows under a whitening, or of those that are not far out."""
+        return DirectionQuestion(self.variables, self.frame, whitening, self.grid, near)
 
-    def direction_tensor(self, whitening: Whitening) -> DirectionTensorQuestion:
+    def direction_tensor(self, whitening: Whitening, *, near: bool = False) -> DirectionTensorQuestion:
         """Asks for tensor sums of these directions."""
-        return DirectionTensorQuestion(self.variables, self.frame, whitening, self.grid)
+        return DirectionTensorQuestion(self.variables, self.frame, whitening, self.grid, near)
 
     @property
     def present(self) -> tuple[str, ...]:

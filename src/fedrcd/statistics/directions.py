@@ -27,6 +27,15 @@ SPHERE = Grid(11, 1)
 """The grid of directions where sums are exact: finer steps would change nothing that can be seen, and coarse ones keep
 products of four within what float64 sums exactly."""
 
+FAR = 4.0
+"""Multiples of sqrt(p), about the length of whitened rows, beyond which a row is far from all others."""
+
+LEAST_SPREAD = 1 / 25
+"""The least eigenvalue that the spread of directions may have, which is 1 on average, for rows to look whitened."""
+
+LEAST_NEAR = 0.25
+"""The least share of rows that are not far from all others: of errors with heavy tails there may be half."""
+
 FARTHEST = 1e100
 """Values beyond this many scales have the direction of those here: their squares still fit a number."""
 
@@ -89,23 +98,29 @@ def _unit(matrix: Matrix, grid: Grid) -> float:
 
 
 def directions(
-    blocks: Iterable[Matrix], whitening: Whitening, grid: Grid | None = None, *, lifted: bool
+    blocks: Iterable[Matrix], whitening: Whitening, grid: Grid | None = None, *, lifted: bool, near: bool = False
 ) -> Iterator[Matrix]:
     """Directions of rows that arrive in blocks, in the frame: of w, shape (n, p), or of (w, 1), shape (n, p + 1).
 
     Every step is one that all machines round alike, so that on a grid directions have the same bits everywhere. A row
-    at the centre has no direction of its own: it counts, with zeros.
+    at the centre has no direction of its own: it counts, with zeros. So does, where only those `near` are asked for,
+    a row longer than `FAR` root mean squares of whitened rows.
     """
+    farthest = FAR * math.sqrt(len(whitening.centre))
     for block in blocks:
         z = block if grid is None else grid.snapped(block)
         w = whitening.of_rows(z)
         if lifted:
             w = np.concatenate([w, np.ones((1, w.shape[1]))])
-        w /= _positive(np.abs(w).max(axis=0, initial=0.0))  # squares neither overflow nor vanish
+        largest = _positive(np.abs(w).max(axis=0, initial=0.0))  # squares neither overflow nor vanish
+        w /= largest
         square = np.zeros(w.shape[1])
         for one in w:
             square += one * one
-        w /= _positive(np.sqrt(square))
+        length = _positive(np.sqrt(square))
+        w /= length
+        if near:
+            w[:, length * largest > farthest] = 0.0
         yield np.ascontiguousarray(w.T)
 
 
@@ -131,7 +146,10 @@ def sharpened(whitening: Whitening, sums: PairSums) -> Whitening:
 
 
 def spread_of(sums: PairSums) -> Matrix:
-    """(p + 1) E v v' from pair sums of directions v of (w, 1): the identity once rows are whitened."""
-    mean = sums.at(1, 1) / sums.count
-    spread: Matrix = sums.p * (mean + mean.T) / 2
+    """(p + 1) E v v' from pair sums of directions v of (w, 1): the identity once rows are whitened.
+
+    The trace is the number of rows, without those that count with zeros.
+    """
+    products = sums.at(1, 1)
+    spread: Matrix = (products + products.T) * (sums.p / (2 * np.trace(products)))
     return spread

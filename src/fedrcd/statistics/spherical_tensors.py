@@ -16,6 +16,8 @@ they change under regression as cumulants do, and all that follows from cumulant
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedrcd.errors import StatisticError
@@ -26,6 +28,13 @@ from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, products_of_covariances
 from fedrcd.statistics.tensor_sums import TensorSums
 from fedrcd.typing import Matrix
+
+
+def of_directions(sums: TensorSums) -> TensorSums:
+    """The same sums with the number of rows that have a direction, which is the trace of degree 2."""
+    packed = sums.packed.copy()
+    packed[0] = max(round(float(sums.powers()[2].sum())), 1)
+    return replace(sums, packed=packed)
 
 
 def spherical_cumulants(sums: TensorSums, whitening: Whitening, frame: Frame) -> TensorCumulants:

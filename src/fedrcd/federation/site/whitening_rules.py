@@ -1,7 +1,8 @@
 """The rule for questions about directions of rows: under their whitening the rows here look whitened.
 
 Under a whitening that stretches one direction far, all rows but those with the very value of its centre have the same
-direction, and what is left of the sums is those rows.
+direction, and what is left of the sums is those rows. Where rows far out count with zeros, a whitening far from honest
+could leave few others, too.
 """
 
 from __future__ import annotations
@@ -14,12 +15,9 @@ from fedrcd.errors import ProtocolError
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.residual_rules import rank_of_rows
 from fedrcd.federation.site.rule_context import RuleContext
-from fedrcd.statistics.directions import directions, spread_of
+from fedrcd.statistics.directions import LEAST_NEAR, LEAST_SPREAD, directions, spread_of
 from fedrcd.statistics.pair_sums import pair_sums
 from fedrcd.typing import Matrix
-
-LEAST = 1 / 25
-"""The least eigenvalue of the spread of directions of the rows here, which is 1 on average."""
 
 
 def honest_whitening(context: RuleContext) -> None:
@@ -33,10 +31,10 @@ def honest_whitening(context: RuleContext) -> None:
         question.whitening.require(p, question.grid)
     except ProtocolError as problem:
         raise Refused(Refusal.MAP, str(problem)) from None
-    if question.whitening.is_start(question.grid):
+    if not question.needs_trust:
         return
     spread, rank = _spread_of_own(context), rank_of_rows(context)
-    if not np.linalg.eigvalsh(spread)[p - rank] >= LEAST:
+    if not np.linalg.eigvalsh(spread)[p - rank] >= LEAST_SPREAD:
         raise Refused(Refusal.MAP, "the rows here look much alike under the whitening of the question")
 
 
@@ -45,5 +43,8 @@ def _spread_of_own(context: RuleContext) -> Matrix:
     question: Any = context.question
     chosen = [context.columns.index(name) for name in context.variables]
     expressed = (question.frame.express(values[:, chosen]) for values, *_ in context.rows.chunks())
-    points = directions(expressed, question.whitening, lifted=True)
-    return spread_of(pair_sums(points, len(chosen) + 1, 2))
+    points = directions(expressed, question.whitening, lifted=True, near=question.near)
+    sums = pair_sums(points, len(chosen) + 1, 2)
+    if np.trace(sums.at(1, 1)) < LEAST_NEAR * sums.count.max():
+        raise Refused(Refusal.MAP, "most rows here are far from all others under the whitening of the question")
+    return spread_of(sums)

@@ -19,11 +19,14 @@ from fedrcd.methods.regularity import require_regular, require_rows, require_uni
 from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
-from fedrcd.statistics.directions import Whitening, sharpened, spread_of
+from fedrcd.statistics.directions import LEAST_NEAR, LEAST_SPREAD, Whitening, sharpened, spread_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums
-from fedrcd.statistics.spherical_tensors import spherical_cumulants
+from fedrcd.statistics.spherical_tensors import of_directions, spherical_cumulants
 from fedrcd.typing import Matrix
+
+COARSE = 3
+"""Whitenings from all rows; from there on rows can be told to be far from all others, and are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +43,37 @@ class Directions:
         require_few(p)
         require_units(setting.frame, setting.variables)
         whitening = Whitening.of_frame(setting.robust or Frame.identity(p)).on_grid(setting.grid)
-        for _ in range(self.whitenings):
-            sums = yield from ask(setting.directions(whitening))
+        leaves_out = True
+        for number in range(self.whitenings):
+            near = leaves_out and number >= COARSE
+            sums = yield from ask(setting.directions(whitening, near=near))
+            if near and not _in_all_directions(sums):
+                leaves_out = False
+                continue
             require_rows(int(sums.count.min()), setting.variables)
             require_regular(_seen(whitening, sums, setting.frame), setting.variables)
             whitening = sharpened(whitening, sums).on_grid(setting.grid)
-        tensor_sums = yield from ask(setting.direction_tensor(whitening))
+        near = leaves_out and self.whitenings >= COARSE
+        asked = yield from ask(setting.direction_tensor(whitening, near=near))
+        tensor_sums = of_directions(asked) if near else asked
         require_rows(tensor_sums.count, setting.variables)
         tensors = spherical_cumulants(tensor_sums, whitening, setting.frame)
         require_regular(tensors.cov, setting.variables)
         distance = distance_from_gaussian(tensors.pairs())
-        return in_own_units(tensors), Marginals(tensors.count, tensors.mean, tensors.cov, distance)
+        far = max(asked.count - tensors.count, 0)  # the trace of rounded directions is a little off
+        marginals = Marginals(asked.count, tensors.mean, tensors.cov, distance, far=far)
+        return in_own_units(tensors), marginals
 
     remove = regress_out
+
+
+def _in_all_directions(sums: PairSums) -> bool:
+    """Whether rows that are not far from all others vary in every direction.
+
+    They do not if the rare values of a column are what is far: then nothing is left out.
+    """
+    near = np.trace(sums.at(1, 1)) >= LEAST_NEAR * sums.count.max()
+    return bool(near and np.linalg.eigvalsh(spread_of(sums))[0] >= LEAST_SPREAD)
 
 
 def _seen(whitening: Whitening, sums: PairSums, frame: Frame) -> Matrix:
