@@ -1,12 +1,15 @@
 """The commands as a user types them."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 from fedrcd import Discovery
+from fedrcd.cli.main import app
 from fedrcd.data.examples import example_paths
 from tests.cli.commands import entered, in_a_process, last_line
 
@@ -187,3 +190,26 @@ def test_gaussian_data_are_answered_with_a_note_that_the_order_is_not_identified
     done = entered("discover", tmp_path / "t.csv")
     assert done.returncode == 0
     assert "arbitrary" in " ".join(done.stdout.split())
+
+
+def every_command(command, names=()):
+    below = getattr(command, "commands", {})
+    yield names, command
+    for name, one in below.items():
+        yield from every_command(one, (*names, name))
+
+
+def test_the_help_of_every_command_tells_what_its_arguments_are_for_and_escapes_nothing():
+    told = 0
+    for names, command in every_command(get_command(app)):
+        said = entered(*names, "--help").stdout
+        assert "\\[" not in said
+        arguments = said.partition("\nArguments:\n")[2].partition("\n\n")[0]
+        for argument in (one for one in command.params if one.param_type_name == "argument"):
+            assert re.search(rf"^  \[?{argument.name.upper()}[\].]* +[A-Za-z`]", arguments, re.MULTILINE), (
+                names,
+                argument,
+            )
+            told += 1
+        assert said.count("rguments:\n") == (1 if arguments else 0)
+    assert told > 20

@@ -23,6 +23,7 @@ from fedrcd.cli.erase import erase
 from fedrcd.cli.evaluate import evaluate
 from fedrcd.cli.example import example
 from fedrcd.cli.frame import frame
+from fedrcd.cli.help_texts import HelpfulGroup
 from fedrcd.cli.keys import app as keys
 from fedrcd.cli.methods import methods
 from fedrcd.cli.privacy import app as privacy
@@ -38,6 +39,7 @@ EXIT_CODES = (
 
 app = typer.Typer(
     name="fedrcd",
+    cls=HelpfulGroup,
     help="Causal order and effects from tables that may not be pooled: sites send sums, never rows.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
