@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrcd.data.rows import Chunk
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import QUESTIONS
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.cell_counts import few_levels, small_cells
+from fedrcd.federation.site.cell_counts import few_levels, narrowed, small_cells
 from fedrcd.federation.site.disclosure import RULES, allowance, check_budget, check_question
 from fedrcd.federation.site.rule_context import RuleContext
-from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis
@@ -147,6 +148,32 @@ def test_small_cells_are_those_that_counting_finds(m, n, seed):
     other = np.unique(rows[:, 1], return_counts=True)[1]
     expected = min(cell.min() for cell in (*cells, other)) < 11
     assert (next(small_cells(table(rows), 2, Rules()), None) is not None) == expected
+
+
+class Counted:
+    """Rows that come in small chunks and count how often they are read."""
+
+    source, columns, identified, passes = "rows", ("a", "b", "c"), False, 0
+
+    def __init__(self, values):
+        self.values, self.count = values, len(values)
+
+    def chunks(self):
+        self.passes += 1
+        yield from (Chunk(self.values[first : first + 17]) for first in range(0, self.count, 17))
+
+
+@given(st.lists(st.integers(1, 9), min_size=3, max_size=3), st.integers(1, 4), st.integers(0, 2**31))
+def test_cells_of_all_groups_are_found_in_one_pass(levels, groups, seed):
+    rng = np.random.default_rng(seed)
+    rows = Counted(np.column_stack([rng.integers(0, few, 300) * 0.5 for few in levels]))
+    parts = Grouping(b"s" * 32, least=0).split(rows, groups, "north")
+    expected = [(few_levels(part, 5).keys(), set(small_cells(part, 4, Rules()))) for part in parts]
+    rows.passes = 0
+    with narrowed(parts, 5) as narrow:
+        assert [(few_levels(part, 5).keys(), set(small_cells(part, 4, Rules()))) for part in narrow] == expected
+        assert [part.columns for part in narrow] == [tuple(names) for names, _ in expected]
+    assert rows.passes == 1
 
 
 def test_a_column_of_many_values_has_no_levels():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import Any, ClassVar
@@ -136,6 +136,19 @@ class _GroupRows(Derived):
             labels = self.marks.of(first, len(chunk.values))
             first += len(chunk.values)
             yield chunk.keep(labels == self.group)
+
+
+def together(parts: Sequence[Rows]) -> Iterator[tuple[Chunk, IntVector]]:
+    """All rows of groups, with the group of every row: those of a split in one pass."""
+    first, start = parts[0], 0
+    if isinstance(first, _GroupRows):
+        for chunk in first.rows.chunks():
+            yield chunk, first.marks.of(start, len(chunk.values)).astype(np.int64)
+            start += len(chunk.values)
+        return
+    for number, part in enumerate(parts):
+        for chunk in part.chunks():
+            yield chunk, np.full(len(chunk.values), number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import combinations
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 import numpy as np
 
-from fedrcd.data.rows import Rows
+from fedrcd.data.rows import Chunk, Rows
 from fedrcd.federation.rules import Rules
-from fedrcd.typing import IntVector, Vector
+from fedrcd.protocol.groups import together
+from fedrcd.typing import IntVector, Matrix, Vector
+
+IN_MEMORY = 2**22
+"""Bytes of narrow rows that are not written to the file."""
 
 
 def few_levels(rows: Rows, most: int) -> dict[str, Vector]:
@@ -19,14 +27,67 @@ def few_levels(rows: Rows, most: int) -> dict[str, Vector]:
     for values, *_ in rows.chunks():
         if not found:  # most tables have none, and a pass over many rows takes minutes
             break
-        for j in list(found):
-            if len(np.unique(values[:1000, j])) > most:
-                del found[j]
-                continue
-            found[j] = np.union1d(found[j], values[:, j])
-            if len(found[j]) > most:
-                del found[j]
+        _look(found, values, most)
     return {rows.columns[j]: levels for j, levels in found.items()}
+
+
+def _look(found: dict[int, Vector], values: Matrix, most: int) -> None:
+    """Take the values of further rows in, and leave out columns that have too many by now."""
+    for j in list(found):
+        if len(np.unique(values[:1000, j])) > most:
+            del found[j]
+            continue
+        found[j] = np.union1d(found[j], values[:, j])
+        if len(found[j]) > most:
+            del found[j]
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowRows:
+    """Some columns of some rows, in a file: where each part of it begins, its rows, and the columns that it has."""
+
+    source: str
+    columns: tuple[str, ...]
+    chosen: tuple[int, ...]
+    parts: Sequence[tuple[int, int, tuple[int, ...]]] = field(repr=False)
+    file: IO[bytes] = field(repr=False)
+    identified: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(rows for _, rows, _ in self.parts)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The chosen columns."""
+        for offset, rows, held in self.parts:
+            self.file.seek(offset)
+            values = np.frombuffer(self.file.read(8 * rows * len(held))).reshape(rows, len(held))
+            yield Chunk(values[:, [held.index(j) for j in self.chosen]])
+
+
+@contextmanager
+def narrowed(groups: Sequence[Rows], most: int) -> Iterator[list[Rows]]:
+    """Of every group of a split, the columns with at most so many different values there; takes one pass for all."""
+    columns = groups[0].columns
+    few: list[dict[int, Vector]] = [{j: np.empty(0) for j in range(len(columns))} for _ in groups]
+    parts: list[list[tuple[int, int, tuple[int, ...]]]] = [[] for _ in groups]
+    with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+        for chunk, labels in together(groups):
+            if not any(few):
+                break
+            order = np.argsort(labels, kind="stable")
+            ends = np.cumsum(np.bincount(labels, minlength=len(groups)))
+            for group, own in enumerate(np.split(chunk.values[order], ends[:-1])):
+                if len(own) and few[group]:
+                    _look(few[group], own, most)
+                    held = tuple(few[group])
+                    parts[group].append((file.seek(0, 2), len(own), held))
+                    file.write(own[:, held].tobytes())
+        yield [
+            NarrowRows(one.source, tuple(columns[j] for j in found), tuple(found), mine, file)
+            for one, found, mine in zip(groups, few, parts, strict=True)
+        ]
 
 
 def small_cells(rows: Rows, most: int, rules: Rules) -> Iterator[tuple[str, ...]]:

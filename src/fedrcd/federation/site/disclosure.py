@@ -46,7 +46,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fedrcd.federation.messages.refusals import Refusal, Refused
-from fedrcd.federation.site.cell_counts import least_joint_cell, small_cells
+from fedrcd.federation.site.cell_counts import least_joint_cell, narrowed, small_cells
 from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
 from fedrcd.federation.site.residual_rules import (
     few_checks,
@@ -244,7 +244,7 @@ def all_levels_together(context: RuleContext) -> None:
 
 
 def _check_cells(context: RuleContext, most: int) -> None:
-    small = next(small_cells(context.rows, most, context.rules), None)
+    small = next(small_cells(context.few_levels or context.rows, most, context.rules), None)
     if small is not None:
         names = ", ".join(map(repr, small))
         raise Refused(Refusal.CELLS, f"fewer than {context.rules.cell} rows share a combination of levels of {names}")
@@ -267,13 +267,15 @@ def group_by_group(context: RuleContext) -> None:
         raise Refused(
             Refusal.GROUPS, f"{question.groups} groups; at least {LEAST_GROUPS}, and there is room for {room}"
         )
-    for rows in context.split(question.groups):
-        try:
-            check_question(replace(context, question=question.each, rows=rows, split=None))
-        except Refused as refused:
-            if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS, Refusal.CELLS}:
-                raise Refused(Refusal.GROUPS, f"in one of {question.groups} groups: {refused}") from None
-            raise
+    split = context.split(question.groups)
+    with narrowed(split, context.rules.levels) as few_levels:
+        for rows, few in zip(split, few_levels, strict=True):
+            try:
+                check_question(replace(context, question=question.each, rows=rows, split=None, few_levels=few))
+            except Refused as refused:
+                if refused.code in {Refusal.ROWS, Refusal.TENSOR_ROWS, Refusal.CELLS}:
+                    raise Refused(Refusal.GROUPS, f"in one of {question.groups} groups: {refused}") from None
+                raise
 
 
 RULES: dict[str, Rule] = {

@@ -21,7 +21,8 @@ class RuleContext:
     if it is declared, `pinned` the one in which sums left before, by variable. `history` is what the site logged;
     `related` are the labels of all editions that share persons with these rows, `vectors` those of the editions that
     persons here were in together. `share` tells what of the rows this site answers for; `split` gives the rows of each
-    of some number of groups, and `split_tag` tells one way to split from another. `trim` is empty, or tells how rows
+    of some number of groups, and `split_tag` tells one way to split from another. `few_levels` are
+    the columns of `rows` that may have few levels, where somebody read them before. `trim` is empty, or tells how rows
     far out were left out. `trusted` says whether the site trusts its coordinator with what it asks,
     `replayed` that it worked out by itself what is asked, and needs to trust nobody.
     """
@@ -41,6 +42,7 @@ class RuleContext:
     share: str = ""
     split: Callable[[int], Sequence[Rows]] | None = None
     split_tag: str = ""
+    few_levels: Rows | None = None
     trim: str = ""
     trusted: bool = False
     replayed: bool = False
