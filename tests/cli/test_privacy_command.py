@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from fedrcd.cli.main import main
@@ -49,3 +50,52 @@ def test_what_cannot_be_is_one_line(words, reason, monkeypatch, capsys):
     assert code == 2
     assert reason in said
     assert said.count("\n") == 1
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """A table of three variables, and a frame that is known without it, as files."""
+    rng = np.random.default_rng(2)
+    X = rng.laplace(size=(3000, 3))
+    X[:, 1] += X[:, 0]
+    np.savetxt(tmp_path / "a.csv", X, delimiter=",", header="u,v,w", comments="")
+    (tmp_path / "frame.toml").write_text("".join(f"[frame.{name}]\ncentre = 0\nscale = 2.0\n" for name in "uvw"))
+    return tmp_path
+
+
+def test_a_discovery_under_noise_is_charged_until_the_budget_is_spent(monkeypatch, capsys, rows):
+    said = ("--frame", rows / "frame.toml", "--epsilon", 3, "--delta", 1e-5, "--account", rows / "account.json")
+    words = [str(word) for word in ("discover", rows / "a.csv", *said, "--epsilon-budget", 4, "--json")]
+    code, out, _ = entered(monkeypatch, capsys, *words)
+    assert code == 0
+    found = json.loads(out)
+    assert (found["method"], found["epsilon"], found["delta"]) == ("fedrcd-dp", 3.0, 1e-5)
+    code, _, err = entered(monkeypatch, capsys, *words)
+    assert code != 0
+    assert "of its budget 4" in err
+    code, out, _ = entered(monkeypatch, capsys, "privacy", "spent", str(rows / "account.json"), "--json")
+    assert [one["discoveries"] for one in json.loads(out)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--epsilon", "1"), "needs a declared frame"),
+        (("--delta", "1e-6"), "--delta is for noise: say --epsilon, too"),
+        (("--epsilon", "0", "--frame", "frame.toml"), "epsilon must be a number above 0"),
+        (("--epsilon", "1", "--frame", "a.csv"), "a.csv"),
+        (("--epsilon", "1", "--frame", "empty.toml"), "has no [frame.NAME]"),
+        (("--epsilon", "1", "--frame", "flat.toml"), "[frame.u] scale: must be above 0"),
+    ],
+)
+def test_what_is_wrong_with_noise_is_one_line(monkeypatch, capsys, rows, words, reason):
+    monkeypatch.chdir(rows)
+    (rows / "empty.toml").write_text("")
+    (rows / "flat.toml").write_text("[frame.u]\ncentre = 0\nscale = 0\n")
+    code, _, err = entered(monkeypatch, capsys, "discover", "a.csv", "--account", "account.json", *words)
+    assert code != 0
+    if "--delta" in words:
+        assert "say --epsilon, too" in err
+    else:
+        assert reason in err
+    assert not (rows / "account.json").exists()

@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedrcd.cli import options
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
-from fedrcd.methods.settings import Settings
+from fedrcd.methods.settings import EPSILON, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -42,18 +42,35 @@ def discover(
     report: Annotated[
         Path | None, typer.Option(help="Write an interactive page here, .html; it needs no network.")
     ] = None,
+    frame: Annotated[
+        Path | None,
+        typer.Option(help="File of public centres and scales, as `fedrcd frame propose` prints."),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Add noise for differential privacy with this epsilon; it needs a frame.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="Delta of that epsilon; 1e-6 if not said.")] = None,
+    account: Annotated[Path | None, typer.Option(help="File where what sites spend is written down.")] = None,
+    epsilon_budget: Annotated[
+        float | None, typer.Option(help="The most that all discoveries in the account may add up to.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Find the causal order and the effects behind tables, one per site, from sums over their rows."""
     from fedrcd.api.discover import discover as find_order
+    from fedrcd.data.federation import read_frames
 
     targets = out or []
     require_endings(targets)
     require_page(report)
     units = options.units_in(federation)
+    noise = {"epsilon": epsilon, "delta": delta, "account": account, "epsilon_budget": epsilon_budget}
+    settings = _under_noise(settings, {name: value for name, value in noise.items() if value is not None})
     with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, declared = options.tables_of(files, federation, query)
+        if frame is not None:
+            declared["frame"] = {name: (one.centre, one.scale) for name, one in read_frames(frame).items()}
         found = find_order(
             tables,
             **replace(settings, **declared).arguments(),
@@ -71,6 +88,13 @@ def discover(
         show(found)
         for target in targets:
             print(f"written: {target}")
+
+
+def _under_noise(settings: Settings, noise: Mapping[str, Any]) -> Settings:
+    """The settings with what was said of noise, which is nothing without an epsilon."""
+    if noise and EPSILON not in {**settings.options, **noise}:
+        raise ConfigError(f"--{next(iter(noise)).replace('_', '-')} is for noise: say --epsilon, too")
+    return replace(settings, options={**settings.options, **noise})
 
 
 def require_page(report: Path | None, option: str = "--report") -> None:

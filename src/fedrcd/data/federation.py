@@ -172,6 +172,27 @@ def read_federation(path: str | os.PathLike[str]) -> Federation:
         raise ConfigError(f"{path}: {problem}") from None
 
 
+def read_frames(path: str | os.PathLike[str]) -> dict[str, VariableFrame]:
+    """The frames of variables in a file: as `fedrcd frame propose` prints them, or of a federation.
+
+    Raises
+    ------
+    FileError, ConfigError
+        As `read_federation`; and where there is no frame.
+    """
+    content = read_toml(Path(path))
+    frame = content.get("frame")
+    if not isinstance(frame, dict) or not frame:
+        raise ConfigError(f"{path}: has no [frame.NAME], with centre and scale, of any variable")
+    try:
+        return {
+            name: _require_usable(name, _variable_frame(table, f"[frame.{_key(name)}]"))
+            for name, table in frame.items()
+        }
+    except ConfigError as problem:
+        raise ConfigError(f"{path}: {problem}") from None
+
+
 def write_federation(path: str | os.PathLike[str], federation: Federation) -> None:
     """Write a file that `read_federation` makes the same federation of; an existing one is replaced.
 
@@ -226,11 +247,17 @@ def _check_frame(federation: Federation) -> None:
     for name, frame in federation.frame.items():
         if name not in federation.variables:
             raise ConfigError(f"[frame]: there is no variable {name!r}{did_you_mean(name, federation.variables)}")
-        where = f"[frame.{_key(name)}]"
-        if not math.isfinite(frame.centre):
-            raise ConfigError(f"{where} centre: must be finite, got {frame.centre}")
-        if not 0 < frame.scale < math.inf:
-            raise ConfigError(f"{where} scale: must be above 0 and finite, got {frame.scale}")
+        _require_usable(name, frame)
+
+
+def _require_usable(name: str, frame: VariableFrame) -> VariableFrame:
+    """The frame of a variable, if rows can be expressed in it."""
+    where = f"[frame.{_key(name)}]"
+    if not math.isfinite(frame.centre):
+        raise ConfigError(f"{where} centre: must be finite, got {frame.centre}")
+    if not 0 < frame.scale < math.inf:
+        raise ConfigError(f"{where} scale: must be above 0 and finite, got {frame.scale}")
+    return frame
 
 
 def _require_distinct(names: Sequence[str], where: str) -> None:
