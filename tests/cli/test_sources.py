@@ -17,6 +17,11 @@ def folder(tmp_path):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=list("abc"))
     frame.to_parquet(tmp_path / "1.parquet")
     frame.assign(b=PLANTED).to_parquet(tmp_path / "2.parquet")
+    for name in ("columns", "damaged"):
+        (tmp_path / name).mkdir()
+        frame.to_parquet(tmp_path / name / "1.parquet")
+    frame.rename(columns={"b": "d"}).to_parquet(tmp_path / "columns" / "2.parquet")
+    (tmp_path / "damaged" / "2.parquet").write_text(PLANTED * 100)
     return tmp_path
 
 
@@ -28,6 +33,11 @@ def folder(tmp_path):
         (["{folder}/1.parquet", "--query", "select 1"], 2),
         (["postgresql://me:" + PLANTED + "@host/db", "--query", "select 1"], 2),
         (["dask:" + PLANTED], 2),
+        (["{folder}/columns"], 3),
+        (["{folder}/damaged"], 4),
+        (["duckdb:{folder}/no.db", "--query", "select 1"], 4),
+        (["duckdb:", "--query", "select nope, '" + PLANTED + "' from '{folder}/1.parquet'"], 3),
+        (["postgresql:///db?host={folder}&user=me", "--query", "select " + PLANTED], 4),
     ],
 )
 def test_exit_codes(folder, monkeypatch, capsys, words, code):
