@@ -4,6 +4,7 @@ import csv
 import itertools
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -284,6 +285,28 @@ def test_every_control_has_a_name_for_screen_readers(open_page):
     levels = page.locator("h1, h2, h3").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
     assert levels[0] == 1
     assert max(later - earlier for earlier, later in itertools.pairwise(levels)) == 1
+
+
+AXE = "axe.run().then(found => found.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.target.join(' '))]))"
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "width"),
+    [
+        ("hospitals", "light", 1200),
+        ("told", "dark", 1200),
+        ("compared", "light", 360),
+        ("huge", "dark", 360),
+        ("empty", "light", 1200),
+        ("certificate", "light", 1200),
+    ],
+)
+def test_axe_finds_nothing_serious(open_page, name, scheme, width):
+    package = pytest.importorskip("axe_playwright_python", reason="axe is not installed: make setup")
+    page = open_page(name, color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.evaluate(Path(package.__file__).with_name("axe.min.js").read_text(encoding="utf-8"))
+    assert [one for one in page.evaluate(AXE) if one[0] in ("serious", "critical")] == []
 
 
 CONTRAST = """names => {
