@@ -1,7 +1,8 @@
 """Orders, tensors and exact sums on one card; orders and sums compared with the processor's.
 
 By hand, on a machine with a card: `PYTHONPATH=src python3 -m benchmarks.gpu FOLDER` from a checkout, with NumPy, SciPy,
-threadpoolctl and PyTorch. It takes under eight minutes, says each figure as it is found, and keeps them in FOLDER.
+threadpoolctl, PyTorch and array-api-compat. It takes under eight minutes, says each figure as it is found, and keeps
+them in FOLDER.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,11 @@ from benchmarks.measure import BenchmarkRow
 from fedrcd.data.simulate.models import random_model
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.metrics import ancestral_accuracy
-from fedrcd.methods.accelerated_orders import direct_order, s_order, sx_order
+from fedrcd.methods.on_card import on_card
+from fedrcd.methods.registry import build
+from fedrcd.methods.skeleton import Estimate
+from fedrcd.protocol.driver import run
+from fedrcd.protocol.in_process import embed
 from fedrcd.statistics.accelerated_sums import (
     entropy_sums_of_pairs,
     exact_pair_sums_on,
@@ -32,14 +38,14 @@ from fedrcd.statistics.accelerated_sums import (
     pair_sums_on,
     tensor_sums_on,
 )
-from fedrcd.statistics.accelerator import Accelerator, accelerator
+from fedrcd.statistics.accelerator import Accelerator, device_of
 from fedrcd.statistics.exact_sums import exact_pair_sums, exact_tensor_sums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 
 SIZES = (5, 8, 12, 16, 20, 25, 30, 40, 60, 100)
 SETS = 50
-ORDERS = {"direct-lingam": direct_order, "fedrcd-sx": sx_order, "fedrcd-s": s_order}
+METHODS = ("direct-lingam", "fedrcd-sx", "fedrcd-s")
 BUDGET = 420.0
 """Seconds after which nothing long is begun."""
 
@@ -57,18 +63,21 @@ def case(number: int) -> tuple[int, int, int]:
     return p, (1000, 2000, 4000)[number % 3], number
 
 
+def ready(method: str, X: Any, card: Accelerator | None = None) -> Callable[[], Estimate]:
+    """A method about to order one table, without effects, as `discover` with a device would have it."""
+    transport = embed([X], tuple(f"x{k}" for k in range(X.shape[1])))
+    parts = build(method, weights="none")
+    if card is not None:
+        sites: Any = transport.sites
+        transport = replace(transport, sites=[replace(site, card=card) for site in sites])
+        parts = on_card(parts, card, transport.setting, transport.sites)
+    return lambda: run(parts.rounds(transport.setting), transport)
+
+
 def by_processor(number: int) -> dict[str, list[int]]:
     """The orders that the processor finds of a data set."""
-    from fedrcd.methods.registry import build
-    from fedrcd.protocol.driver import run
-    from fedrcd.protocol.in_process import embed
-
-    model, X = drawn(*case(number))
-    found = {}
-    for method in ORDERS:
-        transport = embed([X], model.names)
-        found[method] = [int(v) for v in run(build(method, weights="none").rounds(transport.setting), transport).order]
-    return found
+    _, X = drawn(*case(number))
+    return {method: ready(method, X)().order.tolist() for method in METHODS}
 
 
 class Bench:
@@ -98,8 +107,7 @@ class Bench:
         return best
 
     def _wait(self) -> None:
-        if self.acc.has_card:
-            self.acc.torch.cuda.synchronize()
+        self.acc.torch.cuda.synchronize()
 
     @contextlib.contextmanager
     def part(self, name: str, *, long: bool = False) -> Iterator[None]:
@@ -119,7 +127,7 @@ class _Skipped(Exception):
 
 def environment(acc: Accelerator) -> str:
     """Versions and the name of the card."""
-    card = acc.torch.cuda.get_device_name() if acc.has_card else "no card"
+    card = acc.torch.cuda.get_device_name()
     versions = f"Python {platform.python_version()}, numpy {np.__version__}, torch {acc.torch.__version__}"
     return f"{versions}; {card}, {os.cpu_count()} processors"
 
@@ -151,7 +159,7 @@ def kernel(bench: Bench) -> None:
         "kernel of entropies, p = 1000, N = 10000", f"{m * m * n / seconds / 1e12:.2f}e12 elements/s", ">= 0.8e12"
     )
     few = slice(0, 40)
-    expected = entropy_sums_of_pairs(Accelerator(torch, "cpu"), z[:, few].cpu(), rho[few, few].cpu())
+    expected = entropy_sums_of_pairs(Accelerator(acc.xp, "cpu"), z[:, few].cpu(), rho[few, few].cpu())
     off = max(float((one[few, few].cpu() - two).abs().max()) / n for one, two in zip(found, expected, strict=True))
     bench.say("its means, against float64", f"within {off:.1e}")
     if acc.has_card:
@@ -169,25 +177,25 @@ def kernel(bench: Bench) -> None:
 def orders(bench: Bench) -> None:
     """Seconds of whole orders."""
     acc = bench.acc
-    wanted: tuple[tuple[str, Any, int, int, str, int], ...] = (
-        ("DirectLiNGAM", direct_order, 100, 20_000, "<= 0.25 s", 3),
-        ("DirectLiNGAM", direct_order, 1000, 10_000, "<= 6 s", 2),
-        ("fedrcd-sx", sx_order, 1000, 10_000, "<= 1.5 s", 2),
-        ("fedrcd-s", s_order, 100, 20_000, "<= 2 s", 2),
-        ("fedrcd-s", s_order, 100, 1_000_000, "", 1),
-        ("fedrcd-sx", sx_order, 2000, 10_000, "measured", 1),
-        ("DirectLiNGAM", direct_order, 2000, 10_000, "measured", 1),
+    wanted = (
+        ("direct-lingam", 100, 20_000, "<= 0.25 s", 3),
+        ("direct-lingam", 1000, 10_000, "<= 6 s", 2),
+        ("fedrcd-sx", 1000, 10_000, "<= 1.5 s", 2),
+        ("fedrcd-s", 100, 20_000, "<= 2 s", 2),
+        ("fedrcd-s", 100, 1_000_000, "", 1),
+        ("fedrcd-sx", 2000, 10_000, "measured", 1),
+        ("direct-lingam", 2000, 10_000, "measured", 1),
     )
-    for name, order, p, n, limit, repeats in wanted:
+    for name, p, n, limit, repeats in wanted:
         with contextlib.suppress(_Skipped), bench.part(f"{name}, p = {p}, N = {n}", long=p > 1000):
             if bench.small:
                 p, n = max(p // 50, 4), 500
             model, X = drawn(p, n, 0)
-            order(acc, X[:200, : min(p, 40)])  # libraries are loaded here
-            found: list[Any] = []
-            seconds = bench.time(lambda order=order, X=X, found=found: found.append(order(acc, X)), repeats)
+            ready(name, X[:200, : min(p, 40)], acc)()  # libraries are loaded here
+            found, task = list[Estimate](), ready(name, X, acc)
+            seconds = bench.time(lambda task=task, found=found: found.append(task()), repeats)
             bench.say(f"{name}, p = {p}, N = {n}", f"{seconds:.3f} s", limit)
-            right = ancestral_accuracy(found[-1].order, model.B)
+            right = ancestral_accuracy(found[-1].order.tolist(), model.B)
             bench.say(f"{name}, p = {p}, N = {n}: ancestors before descendants", f"{right:.4f}")
 
 
@@ -252,17 +260,18 @@ def exact(bench: Bench) -> None:
 def compared(bench: Bench, reference: list[dict[str, list[int]]]) -> None:
     """Orders of data sets up to p = 100 against those of the processor, with the margins of where they differ."""
     details = []
-    for method, order in ORDERS.items():
+    for method in METHODS:
         same = 0
         for number, found in enumerate(reference):
             model, X = drawn(*case(number))
-            ours = order(bench.acc, X)
-            if ours.order == found[method]:
+            estimate = ready(method, X, bench.acc)()
+            ours = estimate.order.tolist()
+            if ours == found[method]:
                 same += 1
                 continue
-            step = next(k for k, (a, b) in enumerate(zip(ours.order, found[method], strict=True)) if a != b)
-            margin = ours.margins[step] if step < len(ours.margins) else float("nan")
-            both = [ancestral_accuracy(one, model.B) for one in (ours.order, found[method])]
+            step = next(k for k, (a, b) in enumerate(zip(ours, found[method], strict=True)) if a != b)
+            margin = estimate.steps[step].margin if step < len(estimate.steps) else float("nan")
+            both = [ancestral_accuracy(one, model.B) for one in (ours, found[method])]
             details.append({"method": method, "case": case(number), "step": step, "margin": margin, "right": both})
         bench.say(f"{method}: orders equal to the processor's", f"{same} of {len(reference)}", "all but ties")
     (bench.folder / "differing.json").write_text(json.dumps(details, indent=1), encoding="utf-8")
@@ -273,15 +282,15 @@ def compared(bench: Bench, reference: list[dict[str, list[int]]]) -> None:
 def refusals(bench: Bench) -> None:
     """What is said where it cannot run."""
     with contextlib.suppress(ConfigError):
-        bench.acc.require(1e15, "a tensor of many variables")
-        bench.say("too little memory is said before", "no" if bench.acc.has_card else "no card")
+        bench.acc.takes(1e15, "a tensor of many variables")
+        bench.say("too little memory is said before", "no")
         return
     bench.say("too little memory is said before", "yes", "yes")
 
 
 def main(folder: str, *options: str) -> None:
-    """Measure everything; `--cpu` tries the program itself, small and without a card."""
-    small = "--cpu" in options
+    """Measure everything; `--small` tries the program itself, with little data."""
+    small = "--small" in options
     started, numbers = time.perf_counter(), range(4 if small else SETS)
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     workers = min(max((os.cpu_count() or 2) - 1, 1), 2 if small else 15)
@@ -291,7 +300,9 @@ def main(folder: str, *options: str) -> None:
             reference = list(pool.map(by_processor, numbers))
     except Exception as failed:
         problem = f"{type(failed).__name__}: {failed}"
-    bench = Bench(accelerator("cpu" if small else "cuda"), Path(folder), small=small)
+    card = device_of("cuda").card
+    assert card is not None
+    bench = Bench(card, Path(folder), small=small)
     bench.say("orders by the processor", f"{time.perf_counter() - started:.0f} s", problem)
     with bench.part("rates"):
         product = rates(bench)["product"]

@@ -31,6 +31,7 @@ from fedrcd.protocol import in_process as embedding
 from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import InProcess, Traffic, Transport
 from fedrcd.runs.run import Run
+from fedrcd.statistics.accelerator import Accelerator, device_of
 from fedrcd.statistics.coverage import Holding
 from fedrcd.statistics.grid import ARITHMETIC
 from fedrcd.statistics.pair_cumulants import pair_cumulants
@@ -81,18 +82,20 @@ def prepare(
     progress: Progress | None = None,
     one_round: bool = False,
     discovers_only: bool = False,
+    device: str = "cpu",
 ) -> Prepared:
     """A run over tables, or over a transport that somebody made of whatever they like.
 
     With `one_round`, "auto" takes only methods that ask once. Noise is for runs of which nothing but the discovery is
     wanted: other sums have none on them.
     """
+    where = device_of(device)
     settings.check()
     settings = settings.under_noise()
     if is_transport(source) or not discovers_only:
         _require_no_noise(settings)
     if is_transport(source):
-        return Prepared(_over(source, settings, one_round=one_round))
+        return Prepared(replace(_over(source, settings, one_round=one_round), device=where.card))
     settings, lags_chosen, asked_before = _with_lags(source, settings, progress)
     blocks, names, series = _read(source, settings)
     if settings.knowledge is not None:
@@ -102,6 +105,7 @@ def prepare(
         blocks = _stacked(card_of(settings.method), blocks, stack=settings.stack)
     transport, reason = _embed(blocks, names, settings, progress)
     transport.traffic.add(asked_before)
+    transport = _summing_on(where.card, transport)
     if settings.method == AUTO:
         choice = choose(_circumstances(blocks, transport, settings, one_round=one_round or settings.masked))
     card = card_of(choice.method)
@@ -116,7 +120,8 @@ def prepare(
     transport.traffic.expected = card.rounds(len(names)) * len(transport.sites)
     transport.setting.knowing(settings.knowledge)  # what clashes is found before anything is asked
     sites = tuple(site.name for site in transport.sites)
-    run = Run(transport, settings, card, sites, "; ".join(filter(None, (choice.reason, reason, lags_chosen))))
+    reasons = "; ".join(filter(None, (choice.reason, reason, lags_chosen, where.reason)))
+    run = Run(transport, settings, card, sites, reasons, where.card)
     if settings.masked:
         require_maskable(run)
     if ACCOUNT in settings.options:
@@ -138,13 +143,18 @@ def is_transport(source: object) -> bool:
 
 @with_settings
 def in_process(
-    tables: Any, *, random_state: int | None = None, progress: Progress | None = None, **settings: Any
+    tables: Any,
+    *,
+    random_state: int | None = None,
+    progress: Progress | None = None,
+    device: str = "cpu",
+    **settings: Any,
 ) -> InProcess:
     """The transport over tables in this process, for `discover`, `bootstrap` and `check`, or for a wrapper around it.
 
     Parameters
     ----------
-    tables, progress, **settings
+    tables, progress, device, **settings
         As for `discover`; the method and its options are for whoever asks.
     random_state : int, optional
         Seed of the secrets by which sites split their rows into groups.
@@ -157,7 +167,7 @@ def in_process(
     >>> fedrcd.discover(transport).order == fedrcd.discover(example_paths(), arithmetic="exact").order
     True
     """
-    given = Settings.of(**settings)
+    card, given = device_of(device).card, Settings.of(**settings)
     given.check()
     _require_no_noise(given)
     given, *_ = _with_lags(tables, given, progress)
@@ -167,7 +177,7 @@ def in_process(
     transport, _ = _embed(blocks, names, given, progress)
     known = None if given.knowledge is None else as_knowledge(given.knowledge, transport.setting.present)
     transport = replace(transport, setting=transport.setting.knowing(known))
-    return with_secrets(transport, require_seed(random_state))
+    return with_secrets(_summing_on(card, transport), require_seed(random_state))
 
 
 def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
@@ -264,6 +274,14 @@ def _embed(
     choice = choose_within(first)
     transport = _going_back(embedding.in_process(blocks, names, within=choice.within, **how), past)
     return replace(transport, traffic=first.traffic), f"within={choice.within!r} because {choice.reason}"
+
+
+def _summing_on(card: Accelerator | None, transport: InProcess) -> InProcess:
+    """The transport, with sites that sum on a card."""
+    if card is None:
+        return transport
+    sites: Any = transport.sites
+    return replace(transport, sites=[replace(site, card=card) for site in sites])
 
 
 def _going_back(transport: InProcess, past: int) -> InProcess:

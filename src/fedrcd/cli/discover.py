@@ -55,6 +55,7 @@ def discover(
         float | None, typer.Option(help="The most that all discoveries in the account may add up to.")
     ] = None,
     json: options.Json = False,
+    device: Annotated[str, typer.Option(help="Where to sum: cpu, cuda (a graphics card), or auto.")] = "cpu",
 ) -> None:
     """Find the causal order and the effects behind tables, one per site, from sums over their rows."""
     from fedrcd.api.discover import discover as find_order
@@ -75,6 +76,7 @@ def discover(
             tables,
             **replace(settings, **declared).arguments(),
             check_scale=report is not None,
+            device=device,  # type: ignore[arg-type]  # checked by name
             progress=lambda traffic: bar.say(f"{settings.method}: {traffic.words}", traffic.share),
         )
     found = found.with_units(units)

@@ -47,6 +47,8 @@ def require_regular(cov: Matrix, names: tuple[str, ...]) -> None:
     if absurd.any():
         raise _absurd(names[int(np.argmax(absurd))])
     correlation = cov / np.outer(sd, sd)
+    if _clearly_regular(correlation):
+        return
     for j in range(1, p):
         before = correlation[:j, :j]
         weight = np.linalg.solve(before, correlation[:j, j])
@@ -56,3 +58,12 @@ def require_regular(cov: Matrix, names: tuple[str, ...]) -> None:
                 f"column {names[j]!r} is a linear combination of {', '.join(map(repr, partners))}; "
                 "leave one of them out"
             )
+
+
+def _clearly_regular(correlation: Matrix) -> bool:
+    """Whether far more than `SINGULAR` is left of every variable given those before it, by one factor for all."""
+    try:
+        factor = np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:
+        return False
+    return bool((np.diagonal(factor) ** 2 > 10 * SINGULAR).all())

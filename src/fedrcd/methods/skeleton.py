@@ -151,10 +151,10 @@ class Parts(Generic[T]):
             evidence = yield from self.deflation.remove(setting, marginals, evidence, past)
         steps: list[Step] = []
         scores = self.score(evidence.statistic)
-        beyond_doubt = DOUBT * float(np.median(scores)) if self.layers else np.inf
+        beyond_doubt = DOUBT * float(np.median(scores))
         while True:
             steps.append(_followed(setting, _next(setting, evidence.variables, scores, steps), steps))
-            while len(steps) < p - 1:
+            while self.layers and len(steps) < p - 1:
                 another = _next(setting, evidence.variables, scores, steps)
                 if another.scores.max() < beyond_doubt:
                     break
@@ -180,16 +180,16 @@ def _followed(setting: Setting, step: Step, steps: list[Step]) -> Step:
 
 def _taken(setting: Setting, steps: Sequence[Step]) -> tuple[int, ...]:
     """What lies in the past, and the sources so far."""
-    return (*setting.past_variables, *(step.chosen for step in steps))
+    return (*setting.past_variables, *[step.chosen for step in steps])
 
 
 def choose(
     variables: tuple[int, ...], scores: Vector, taken: tuple[int, ...], admissible: Collection[int] | None = None
 ) -> Step:
     """The best candidate not yet taken; the variable that stands first wins a tie, an only candidate by nothing."""
-    gone, allowed = frozenset(taken), frozenset(variables if admissible is None else admissible)
-    kept = [k for k, variable in enumerate(variables) if variable in allowed and variable not in gone]
-    candidates, of_candidates = tuple(variables[k] for k in kept), scores[kept]
+    allowed = frozenset(variables if admissible is None else admissible).difference(taken)
+    kept = [k for k, variable in enumerate(variables) if variable in allowed]
+    candidates, of_candidates = tuple([variables[k] for k in kept]), scores[kept]
     if not np.isfinite(of_candidates).all():
         raise StatisticError("scores overflow; express the variables in units that give values nearer to one")
     best = int(np.argmax(of_candidates))

@@ -65,6 +65,12 @@ class Weights:
         S = cov / np.outer(unit, unit)
         lam = self.penalty * float(np.mean(sd / unit))
         on_all_before = _regressions(S, order)
+        if self.selection == "none" and constraints is None:
+            B = np.zeros_like(S)
+            for k, target in enumerate(order):
+                B[target, order[:k]] = on_all_before[int(target)]
+            in_units: Matrix = B * unit[:, None] / unit[None, :]
+            return in_units
 
         def pick(target: int, required: IntVector, free: IntVector) -> BoolMatrix:
             everything = len(free) == len(on_all_before[target])

@@ -17,6 +17,8 @@ from fedrcd.protocol.questions import (
     unchanged,
     whole_rows,
 )
+from fedrcd.statistics.accelerated_sums import exact_pair_sums_on, pair_sums_on
+from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import ExactSums, exact_pair_sums
 from fedrcd.statistics.expectation import Gaussian, expected_pair_sums
@@ -73,6 +75,15 @@ class PairQuestion(AskingForProducts):
             return kernel(blocks, len(self.variables), self.order)
         R = self.residuals.T
         return pair_sums((z @ R for z in blocks), R.shape[1], self.order)
+
+    def answer_on(self, card: Accelerator, blocks: Iterable[Matrix]) -> PairSums | ExactSums | None:
+        """Pair sums of complete rows; residuals on a grid, and rows with gaps to fill, are for the processor."""
+        if self.given is not None or (self.grid is not None and self.residuals is not None):
+            return None
+        p = len(self.variables)
+        if self.grid is not None:
+            return exact_pair_sums_on(card, blocks, p, self.grid, self.order)
+        return pair_sums_on(card, blocks, p, self.order, self.residuals)
 
     def describe(self) -> str:
         """What an answer would tell, in one line."""

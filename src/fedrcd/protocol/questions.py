@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 import numpy as np
 
 from fedrcd.errors import ProtocolError
+from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
@@ -126,6 +127,10 @@ class Question(Protocol[S]):
         """
         ...
 
+    def answer_on(self, card: Accelerator, blocks: Iterable[Matrix]) -> Any:
+        """The same of complete rows, on a card; None, and no block taken, where there is no way to do it there."""
+        ...
+
     def put_to(self, site: Any, layout: Layout | None) -> S | None:
         """What a site answers: None if it has nothing to say."""
         ...
@@ -227,6 +232,10 @@ class Asking:
     def needs_trust(self) -> bool:
         """Only if it asks for residuals, or to fill gaps."""
         return self.basis is not None or self.given is not None
+
+    def answer_on(self, card: Accelerator, blocks: Iterable[Matrix]) -> Any:  # noqa: ARG002
+        """None: the processor answers."""
+        return None
 
     def put_to(self, site: Any, layout: Layout | None) -> Any:
         """The sums of the site's share."""

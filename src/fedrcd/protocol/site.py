@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +20,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.questions import Question, S
+from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grouped_sums import GroupedSums
@@ -36,6 +37,9 @@ ROWS_PER_PIECE = 2048
 
 ROWS_PER_EXACT_PIECE = 8192
 """The same for exact sums, whose bits depend on no order: fewer pieces cost less."""
+
+ROWS_PER_CARD = 2**16
+"""The same for sums on a card, which is busy with one piece while the next is copied."""
 
 ABSENT = -1
 """Place of a column that the site does not hold."""
@@ -79,6 +83,8 @@ class LocalSite:
     threads: int = field(default_factory=available_threads)
     grouping: Grouping | None = None
     """How rows are split where sums of groups are asked for."""
+    card: Accelerator | None = None
+    """Where sums of all rows are taken, of the questions that say how; the others are summed by the processor."""
 
     @classmethod
     def of(cls, name: str, values: Matrix, columns: tuple[str, ...], block: str = "", **settings: Any) -> LocalSite:
@@ -126,6 +132,10 @@ class LocalSite:
         if spread is not None and question.grid is not None:  # float sums depend on the order in which they are added
             bare = replace(self, rows=NOWHERE, threads=1, grouping=None)  # the secret of the groups stays here
             return spread.add_up(partial(_sums_of_part, bare, question, fills), spread.parts)
+        if self.card is not None and not self.gaps and not fills:
+            sums = question.answer_on(self.card, self.expressed(question.variables, question.frame))
+            if sums is not None:
+                return sums
         sums_of_piece = self._piecewise(question, fills=fills)
         size = ROWS_PER_PIECE if question.grid is None else ROWS_PER_EXACT_PIECE
         with one_blas_thread():
@@ -180,16 +190,30 @@ class LocalSite:
 
     def _piecewise(self, question: Question[Any], *, fills: bool) -> Callable[[Matrix], Any]:
         """What makes sums of some rows."""
-        missing = [name for name in question.variables if name not in self.columns]
-        if missing and not fills:
-            raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
-        chosen = [self.columns.index(name) if name in self.columns else ABSENT for name in question.variables]
+        chosen = self._chosen(question.variables, fills=fills)
 
         def sums_of_piece(piece: Matrix) -> Any:
             with np.errstate(over="ignore", invalid="ignore"):  # the sums are checked for it, with names
                 return question.answer(self._blocks(question, chosen, piece), gaps=self.gaps)
 
         return sums_of_piece
+
+    def expressed(self, variables: Sequence[str], frame: Frame) -> Iterator[Matrix]:
+        """All rows in a frame, in large blocks; at least one, if an empty one."""
+        chosen = self._chosen(variables, fills=False)
+        for piece in self._pieces(ROWS_PER_CARD):
+            yield self._frame_for(frame, chosen).express(piece[:, chosen])
+
+    def _chosen(self, variables: Sequence[str], *, fills: bool) -> list[int]:
+        """The columns that hold some variables."""
+        missing = [name for name in variables if name not in self.columns]
+        if missing and not fills:
+            raise ProtocolError(f"site {self.name} does not hold column {missing[0]!r}")
+        return [self.columns.index(name) if name in self.columns else ABSENT for name in variables]
+
+    def _frame_for(self, frame: Frame, chosen: list[int]) -> Frame:
+        """The frame in which rows as they are here are expressed, to be in another."""
+        return frame if self.own is None else frame.within(self.own.keep(chosen))
 
     def _pieces(self, size: int) -> Iterator[Matrix]:
         """The rows in pieces; at least one, if an empty one, for there must be sums."""
@@ -203,7 +227,7 @@ class LocalSite:
     def _blocks(self, question: Question[S], chosen: list[int], piece: Matrix) -> Iterator[Matrix]:
         """The rows of one piece in the question's frame and variable order; every block reuses one buffer."""
         in_order = chosen == list(range(len(self.columns)))
-        frame = question.frame if self.own is None else question.frame.within(self.own.keep(chosen))
+        frame = self._frame_for(question.frame, chosen)
         absent = [k for k, column in enumerate(chosen) if column == ABSENT]
         buffer = np.empty((min(ROWS_AT_ONCE, len(piece)), len(chosen)))
         for start in range(0, len(piece), ROWS_AT_ONCE):

@@ -16,6 +16,8 @@ from fedrcd.protocol.questions import (
     unchanged,
     whole_rows,
 )
+from fedrcd.statistics.accelerated_sums import exact_tensor_sums_on, tensor_sums_on
+from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import ExactSums, exact_tensor_sums
 from fedrcd.statistics.expectation import Gaussian, expected_tensor_sums
@@ -59,6 +61,15 @@ class TensorQuestion(AskingForProducts):
             return exact_tensor_sums(blocks, len(self.variables), self.grid, gaps=gaps)
         kernel = tensor_sums_with_gaps if gaps else tensor_sums
         return kernel(blocks, len(self.variables))
+
+    def answer_on(self, card: Accelerator, blocks: Iterable[Matrix]) -> TensorSums | ExactSums | None:
+        """Tensor sums of complete rows, unless they came with moments to fill gaps by."""
+        if self.given is not None:
+            return None
+        p = len(self.variables)
+        if self.grid is not None:
+            return exact_tensor_sums_on(card, blocks, p, self.grid)
+        return tensor_sums_on(card, blocks, p)
 
     def describe(self) -> str:
         """What an answer would tell, in one line."""

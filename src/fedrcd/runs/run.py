@@ -16,6 +16,7 @@ from fedrcd.confidence.checks import ask_residuals, scale_check
 from fedrcd.confidence.replicates import Resampled, one_round, resample_groups
 from fedrcd.errors import ProtocolError
 from fedrcd.methods.card import Card
+from fedrcd.methods.on_card import on_card
 from fedrcd.methods.registry import build
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
@@ -25,6 +26,7 @@ from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.transport import Setting, Traffic, Transport
 from fedrcd.runs.finding import Checked, Finding, Resampling
 from fedrcd.runs.replay import Remembering, Replayed
+from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.typing import IntVector
@@ -51,6 +53,8 @@ class Run:
         Who is asked, as far as it is known.
     chosen : str
         Why this method.
+    device : Accelerator, optional
+        Where the loops of the method are, if not in memory.
     """
 
     transport: Transport
@@ -58,6 +62,7 @@ class Run:
     card: Card
     sites: tuple[str, ...] = ()
     chosen: str = ""
+    device: Accelerator | None = None
 
     @property
     def setting(self) -> Setting:
@@ -67,7 +72,10 @@ class Run:
     @property
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
-        return build(self.card.name, **self.settings.method_options)
+        parts = build(self.card.name, **self.settings.method_options)
+        if self.device is None:
+            return parts
+        return on_card(parts, self.device, self.setting, getattr(self.transport, "sites", ()))
 
     def find(
         self,

@@ -1,4 +1,4 @@
-"""Pair, tensor and entropy sums with PyTorch, on a card or the processor: the same numbers as those of NumPy.
+"""Pair, tensor and entropy sums over the array API standard, on a card: the same numbers as those of the processor.
 
 Sums of whole numbers on a grid are the same to the bit: no partial sum leaves what float64 holds exactly, so the order
 in which a card adds does not matter. Entropies are taken of float32 values and added in float64.
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrcd.statistics.accelerator import Accelerator
-from fedrcd.statistics.exact_sums import ExactSums
+from fedrcd.statistics.accelerator import Accelerator, host
+from fedrcd.statistics.exact_sums import Clipped, ExactSums
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.limbs import LIMB, PLANE, ROWS_PER_SUM
 from fedrcd.statistics.packed_tensor import packed_blocks
@@ -33,30 +33,39 @@ PAIRS_AT_ONCE = 256
 """Pair residuals that are on the device at a time where no kernel keeps them off memory."""
 
 
-def pair_sums_on(acc: Accelerator, blocks: Iterable[Any], p: int) -> PairSums:
-    """Pair sums of order 4 of complete rows that arrive in blocks, in the frame."""
-    torch, count = acc.torch, 0
-    total = torch.zeros((4, p, p), dtype=torch.float64, device=acc.device)
-    first = torch.zeros(p, dtype=torch.float64, device=acc.device)
-    for z in acc.streamed(blocks):
-        count += len(z)
-        square = z * z
-        cube = square * z
-        first += z.sum(0)
-        for k, (left, right) in enumerate(((z, z), (square, z), (cube, z), (square, square))):
-            total[k].addmm_(left.T, right)
-    two, three, of_cubes, of_squares = total.cpu().numpy()
-    sums = {
-        (1, 0): first.cpu().numpy()[:, None],
-        (1, 1): two,
-        (2, 1): three,
-        (3, 1): of_cubes,
-        (2, 2): of_squares,
-        (2, 0): np.diagonal(two)[:, None].copy(),
-        (3, 0): np.diagonal(three)[:, None].copy(),
-        (4, 0): np.diagonal(of_squares)[:, None].copy(),
-    }
-    return PairSums(4, np.full((1, 1), count, dtype=np.int64), {power: sums[power] for power in POWERS[4]})
+def pair_sums_on(acc: Accelerator, blocks: Iterable[Any], p: int, order: int = 4, residuals: Any = None) -> PairSums:
+    """Pair sums up to an order of complete rows of p variables, in the frame; of their residuals R z, given R."""
+    xp, count = acc.xp, 0
+    p = p if residuals is None else len(residuals)
+    products = [power for power in POWERS[order] if power[1]]
+    totals = {power: acc.zeros((p, p)) for power in products}
+    first = acc.zeros(p)
+    R = None if residuals is None else acc.put(residuals).T
+    for block in acc.streamed(blocks):
+        z = block if R is None else block @ R
+        count += z.shape[0]
+        first += xp.sum(z, axis=0)
+        powers = {1: z}
+        for k in range(2, order):
+            powers[k] = powers[k - 1] * z
+        for a, b in products:
+            totals[a, b] += powers[a].T @ powers[b]
+    sums = {power: host(total) for power, total in totals.items()}
+    return PairSums(order, np.full((1, 1), count, dtype=np.int64), _with_singles(order, sums, host(first)))
+
+
+def _with_singles(order: int, sums: dict[tuple[int, int], Matrix], first: Vector) -> dict[tuple[int, int], Matrix]:
+    """All sums of an order, from those of products of two variables and of the variables themselves."""
+    sums = {**sums, (1, 0): first[:, None]}
+    for a in range(2, order + 1):
+        sums[a, 0] = sums[a - a // 2, a // 2].diagonal()[:, None].copy()
+    return {power: sums[power] for power in POWERS[order]}
+
+
+def _parts(size: int, most: int) -> Iterator[slice]:
+    """Runs of at most so many, none beyond the size."""
+    for start in range(0, size, most):
+        yield slice(start, min(start + most, size))
 
 
 class _TensorRun(NamedTuple):
@@ -72,7 +81,7 @@ class _DeviceTotals:
 
     def __init__(self, acc: Accelerator, p: int) -> None:
         number = pair_index(p + 1).number
-        self._p, self._runs = p, []
+        self._acc, self._p, self._runs = acc, p, []
         start, columns = 0, 0
         for b in range(p + 1):
             columns += b + 1
@@ -82,22 +91,18 @@ class _DeviceTotals:
                 self._runs.append(_TensorRun(seconds, acc.whole(pairs), int(number[start, start])))
                 start, columns = b + 1, 0
         size = pair_index(p + 1).size
-        self.sums = [
-            acc.torch.zeros((len(run.pairs), size - run.start), dtype=acc.torch.float64, device=acc.device)
-            for run in self._runs
-        ]
+        self.sums = [acc.zeros((run.pairs.shape[0], size - run.start)) for run in self._runs]
 
     def add(self, products: Any) -> None:
         """Add what a block of rows gives, from the products of its pairs, shape (m, n)."""
         for run, total in zip(self._runs, self.sums, strict=True):
-            total.addmm_(products[run.pairs], products[run.start :].T)
+            total += self._acc.xp.take(products, run.pairs, axis=0) @ products[run.start :, :].T
 
     def packed(self, sums: list[Any]) -> Any:
         """Sums arranged as a packed tensor, of their own type."""
-        first = sums[0].cpu().numpy()
-        packed, blocks = np.empty(comb(self._p + 4, 4), first.dtype), packed_blocks(self._p)
+        packed, blocks = np.empty(comb(self._p + 4, 4), host(sums[0]).dtype), packed_blocks(self._p)
         for run, total in zip(self._runs, sums, strict=True):
-            values, row = total.cpu().numpy(), 0
+            values, row = host(total), 0
             for b in run.seconds:
                 place = blocks[b]
                 packed[place.place] = values[row : row + b + 1, place.right.start - run.start :].ravel()
@@ -115,23 +120,24 @@ def tensor_sums_on(acc: Accelerator, blocks: Iterable[Any], p: int) -> TensorSum
 
 def _products(acc: Accelerator, blocks: Iterable[Any], p: int, rows_at_once: int) -> Iterator[Any]:
     """The products of all pairs of (1, z) as rows, a few rows of the table at a time: shape (m, n)."""
-    index = pair_index(p + 1)
+    xp, index = acc.xp, pair_index(p + 1)
     first, second = acc.whole(index.first), acc.whole(index.second)
     for block in blocks:
-        for start in range(0, len(block), rows_at_once):
-            rows = block[start : start + rows_at_once].T
-            z = acc.torch.cat([acc.torch.ones_like(rows[:1]), rows])
-            yield z[first] * z[second]
+        for some in _parts(block.shape[0], rows_at_once):
+            rows = block[some, :].T
+            z = xp.concat([xp.ones_like(rows[:1, :]), rows])
+            yield xp.take(z, first, axis=0) * xp.take(z, second, axis=0)
 
 
 def exact_tensor_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, grid: Grid) -> ExactSums:
-    """Exact tensor sums of rows that arrive in blocks, in the frame; the clipped values are not counted."""
+    """Exact tensor sums of rows that arrive in blocks, in the frame."""
     totals = [_DeviceTotals(acc, p) for _ in range(3)]
     halves = [_DeviceHalves(acc, total.shape) for total in totals[0].sums]
-    for whole in _whole(acc, blocks, grid):
+    on_grid = _OnGrid(acc, grid)
+    for whole in on_grid.whole(blocks):
         for products in _products(acc, [whole], p, ROWS_PER_SUM):
-            upper = _split(products, 0)
-            limbs = (products, upper, upper * 2.0**-LIMB + products)
+            lower, upper = _split(products, 0)
+            limbs = (lower, upper, upper * 2.0**-LIMB + lower)
             for limb, total in zip(limbs, totals, strict=True):
                 total.add(limb)
             for half, low, high, both in zip(halves, *(total.sums for total in totals), strict=True):
@@ -140,89 +146,109 @@ def exact_tensor_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, gri
                 half.add(high, 2)
             for total in totals:
                 for one in total.sums:
-                    one.zero_()
+                    one[...] = 0.0
     low, high = (TensorSums(p, totals[0].packed([half.parts[part] for half in halves])) for part in range(2))
-    return ExactSums(grid, low, high, clipped=None)
+    return ExactSums(grid, low, high, clipped=on_grid.clipped)
 
 
-def exact_pair_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, grid: Grid) -> ExactSums:
-    """Exact pair sums of order 4 of rows that arrive in blocks, in the frame; the clipped values are not counted."""
+def exact_pair_sums_on(acc: Accelerator, blocks: Iterable[Matrix], p: int, grid: Grid, order: int = 4) -> ExactSums:
+    """Exact pair sums of rows that arrive in blocks, in the frame."""
     count, singles = 0, _DeviceHalves(acc, (p,))
-    halves = {power: _DeviceHalves(acc, (p, p)) for power in ((1, 1), (2, 1), (3, 1), (2, 2))}
-    for block in _whole(acc, blocks, grid):
-        for start in range(0, len(block), ROWS_PER_SUM):
-            q = block[start : start + ROWS_PER_SUM]
-            count += len(q)
-            squares = _limbs_of(q * q)
-            cubes = _times(squares, q)
-            singles.add(q.sum(0), 0)
-            halves[1, 1].add(q.T @ q, 0)
-            for power, limbs in (((2, 1), squares), ((3, 1), cubes)):
-                for k, limb in enumerate(limbs):
-                    halves[power].add(limb.T @ q, k)
-            for k, one in enumerate(squares):
-                for m, two in enumerate(squares):
-                    halves[2, 2].add(one.T @ two, k + m)
+    halves = {power: _DeviceHalves(acc, (p, p)) for power in POWERS[order] if power[1]}
+    on_grid = _OnGrid(acc, grid)
+    for block in on_grid.whole(blocks):
+        for some in _parts(block.shape[0], ROWS_PER_SUM):
+            q = block[some, :]
+            count += q.shape[0]
+            limbs = {1: [q]}
+            for k in range(2, order):
+                limbs[k] = _times(acc, limbs[k - 1], q)
+            singles.add(acc.xp.sum(q, axis=0), 0)
+            for (a, b), half in halves.items():
+                for k, one in enumerate(limbs[a]):
+                    for m, two in enumerate(limbs[b]):
+                        half.add(one.T @ two, k + m)
     planes = []
     for part in range(2):
-        sums = {power: half.parts[part].cpu().numpy() for power, half in halves.items()}
-        sums[1, 0] = singles.parts[part].cpu().numpy()[:, None]
-        for a in (2, 3, 4):
-            sums[a, 0] = sums[a - a // 2, a // 2].diagonal()[:, None].copy()
+        sums = {power: host(half.parts[part]) for power, half in halves.items()}
         counts = np.full((1, 1), 0 if part else count, dtype=np.int64)
-        planes.append(PairSums(4, counts, {power: sums[power] for power in POWERS[4]}))
+        planes.append(PairSums(order, counts, _with_singles(order, sums, host(singles.parts[part]))))
     low, high = planes
-    return ExactSums(grid, low, high, clipped=None)
+    return ExactSums(grid, low, high, clipped=on_grid.clipped)
 
 
 class _DeviceHalves:
     """Whole sums low + 2^56 high on the device."""
 
     def __init__(self, acc: Accelerator, shape: tuple[int, ...]) -> None:
-        self.parts = [acc.torch.zeros(shape, dtype=acc.torch.int64, device=acc.device) for _ in range(2)]
+        self._xp = acc.xp
+        self.parts = [acc.zeros(shape, acc.xp.int64) for _ in range(2)]
 
     def add(self, value: Any, k: int) -> None:
         """Add float64 multiples of 2^(20 k) with at most 53 bits."""
         low, high = self.parts
         shift = min(LIMB * k, PLANE)
-        whole = (value * 2.0**-shift).long()
+        whole = self._xp.astype(value * 2.0**-shift, self._xp.int64)
         kept = PLANE - shift
         low += (whole & ((1 << kept) - 1)) << shift
         high += (whole >> kept) + (low >> PLANE)
         low &= (1 << PLANE) - 1
 
 
-def _whole(acc: Accelerator, blocks: Iterable[Matrix], grid: Grid) -> Iterator[Any]:
-    """Blocks on the device, rounded to the grid and clipped."""
-    for z in acc.streamed(blocks):
-        yield acc.torch.clip(acc.torch.round(z * (1 / grid.step)), -grid.largest, grid.largest)
+class _OnGrid:
+    """Rows rounded to a grid on the device, and how many values were clipped so far."""
+
+    def __init__(self, acc: Accelerator, grid: Grid) -> None:
+        self._acc, self._grid, self._clipped = acc, grid, 0
+
+    def whole(self, blocks: Iterable[Matrix]) -> Iterator[Any]:
+        """Blocks as whole numbers, kept as float64."""
+        xp, largest = self._acc.xp, float(self._grid.largest)
+        for z in self._acc.streamed(blocks):
+            q = xp.round(z * (1 / self._grid.step))
+            self._clipped += int(xp.count_nonzero(xp.abs(q) > largest))
+            yield xp.clip(q, -largest, largest)
+
+    @property
+    def clipped(self) -> Clipped:
+        """How many values."""
+        return Clipped(self._clipped, self._clipped)
 
 
-def _split(value: Any, k: int) -> Any:
-    """Leave the lowest 20 bits of multiples of 2^(20 k) in `value`; the rest."""
+def _split(value: Any, k: int) -> tuple[Any, Any]:
+    """The lowest 20 bits of multiples of 2^(20 k), and the rest."""
     large = 1.5 * 2.0 ** (52 + LIMB * (k + 1))
     upper = (value + large) - large
-    value -= upper
-    return upper
+    return value - upper, upper
 
 
-def _limbs_of(value: Any) -> list[Any]:
-    upper = _split(value, 0)
-    return [value, upper]
-
-
-def _times(limbs: list[Any], q: Any) -> list[Any]:
+def _times(acc: Accelerator, limbs: list[Any], q: Any) -> list[Any]:
     """The limbs of a product with whole numbers of at most 20 bits and a sign."""
-    product = [limb * q for limb in limbs]
-    result = []
-    for k, value in enumerate(product):
-        upper = _split(value, k)
-        result.append(value)
-        if k + 1 < len(product):
-            product[k + 1] += upper
-        else:
-            result.append(upper)
-    return result
+    result, carried = [], acc.xp.zeros_like(q)
+    for k, limb in enumerate(limbs):
+        lower, carried = _split(limb * q + carried, k)
+        result.append(lower)
+    return [*result, carried]
+
+
+def entropy_sums_on(
+    acc: Accelerator, blocks: Iterable[Any], R: Matrix, offset: Vector, rho: Matrix
+) -> tuple[int, Matrix, Matrix]:
+    """Rows, and both entropy sums of all residuals among pairs of u = R z - offset; of u itself at [i, i]."""
+    m, count = len(R), 0
+    log_cosh, gauss = acc.zeros((m, m)), acc.zeros((m, m))
+    right, of_mean, of_pairs = acc.put(R).T, acc.put(offset), acc.put(rho)
+    for z in acc.streamed(blocks):
+        count += z.shape[0]
+        found = entropy_sums_of_pairs(acc, as_entropies_want(acc, z @ right - of_mean[None, :]), of_pairs)
+        log_cosh += found[0]
+        gauss += found[1]
+    return count, host(log_cosh), host(gauss)
+
+
+def as_entropies_want(acc: Accelerator, u: Any) -> Any:
+    """Standardised variables in the precision in which their entropies are taken."""
+    return acc.xp.astype(u, acc.xp.float32) if acc.has_card else u
 
 
 def entropy_sums_of_pairs(acc: Accelerator, u: Any, rho: Any) -> tuple[Any, Any]:
@@ -231,35 +257,29 @@ def entropy_sums_of_pairs(acc: Accelerator, u: Any, rho: Any) -> tuple[Any, Any]
     Parameters
     ----------
     u : (n, m) array on the device
-        Standardised variables, float32; on the processor float64 will do.
+        Standardised variables, float32 on a card, else float64.
     rho : (m, m) array on the device
         Their correlations, float64.
     """
-    rho = rho.clone().fill_diagonal_(0.0)
-    scale = 1 / acc.torch.sqrt(1 - rho**2)
+    xp = acc.xp
+    rho = xp.where(acc.eye(rho.shape[0]), 0.0, rho)
+    scale = 1 / xp.sqrt(1 - rho**2)
     if acc.has_card:
         from fedrcd.statistics.entropy_kernel import launched
 
         return launched(acc.torch, u, rho, scale)
-    return _in_blocks(acc.torch, u, rho, scale)
+    return _in_blocks(acc, u, rho, scale)
 
 
-def _in_blocks(torch: Any, u: Any, rho: Any, scale: Any) -> tuple[Any, Any]:
+def _in_blocks(acc: Accelerator, u: Any, rho: Any, scale: Any) -> tuple[Any, Any]:
     """The same without a kernel, a few residuals at a time."""
-    m = u.shape[1]
-    log_cosh, gauss = (torch.zeros((m, m), dtype=torch.float64, device=u.device) for _ in range(2))
-    columns = u.T.contiguous()
+    xp, m = acc.xp, u.shape[1]
+    log_cosh, gauss = acc.zeros((m, m)), acc.zeros((m, m))
+    columns = u.T
     for i in range(m):
-        for start in range(0, m, PAIRS_AT_ONCE):
-            some = slice(start, min(start + PAIRS_AT_ONCE, m))
-            r = (columns[i] - rho[i, some, None].to(u.dtype) * columns[some]) * scale[i, some, None].to(u.dtype)
-            size = r.abs()
-            log_cosh[i, some] = (size + torch.log1p(torch.exp(-2 * size)) - math.log(2)).double().sum(1)
-            gauss[i, some] = (r * torch.exp(r * r * -0.5)).double().sum(1)
+        for some in _parts(m, PAIRS_AT_ONCE):
+            r = (columns[i, :] - rho[i, some][:, None] * columns[some, :]) * scale[i, some][:, None]
+            size = xp.abs(r)
+            log_cosh[i, some] = xp.sum(size + xp.log1p(xp.exp(-2 * size)) - math.log(2), axis=1)
+            gauss[i, some] = xp.sum(r * xp.exp(r * r * -0.5), axis=1)
     return log_cosh, gauss
-
-
-def host(values: Any) -> Vector:
-    """An array of the device as one of NumPy."""
-    array: Vector = values.cpu().numpy()
-    return array

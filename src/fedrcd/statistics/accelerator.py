@@ -1,14 +1,15 @@
-"""Where arrays of PyTorch live: a card or the processor, asked for once and refused in one line.
+"""Where arrays live while they are summed: a card, or whatever else has arrays by the array API standard.
 
-PyTorch is imported only when a device is asked for; the core does without it.
+What runs on a card is written once, over the standard: PyTorch brings the card, and any strict implementation can
+check the code. PyTorch is imported only when a card is asked for; the core does without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -23,34 +24,49 @@ OLDEST = (2, 4)
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """PyTorch, and the device its arrays are on."""
+    """A library of arrays by the standard, and the device its arrays are on."""
 
-    torch: Any
-    device: str
+    xp: Any
+    device: Any = None
+    torch: Any = None
+    """PyTorch, if its arrays are on a card: streams and the kernel of entropies are beyond the standard."""
+    optional: bool = False
+    """Whether the processor does what does not fit."""
 
     @property
     def has_card(self) -> bool:
         """Whether it is a card."""
-        return self.device == "cuda"
+        return self.torch is not None
 
     def put(self, values: Any) -> Any:
         """An array on the device, float64."""
-        return self.torch.as_tensor(np.array(values, dtype=np.float64, order="C")).to(self.device)
+        return self.xp.asarray(np.array(values, dtype=np.float64, order="C"), device=self.device)
 
     def whole(self, values: Any) -> Any:
         """Whole numbers on the device."""
-        return self.torch.as_tensor(np.array(values, dtype=np.int64, order="C")).to(self.device)
+        return self.xp.asarray(np.array(values, dtype=np.int64, order="C"), device=self.device)
 
-    def require(self, needed: float, what: str) -> None:
-        """Raise unless so many bytes are free on the card."""
-        if self.has_card:
-            free, _ = self.torch.cuda.mem_get_info()
-            free += self.torch.cuda.memory_reserved() - self.torch.cuda.memory_allocated()
-            if needed > free:
-                raise ConfigError(
-                    f"{what} needs {needed / 1e9:.1f} GB on the card, which has {free / 1e9:.1f} GB free; "
-                    "take device='cpu', or fewer variables"
-                )
+    def zeros(self, shape: Any, dtype: Any = None) -> Any:
+        """Zeros on the device, float64 unless said otherwise."""
+        return self.xp.zeros(shape, dtype=self.xp.float64 if dtype is None else dtype, device=self.device)
+
+    def eye(self, size: int) -> Any:
+        """Where a square matrix has its diagonal."""
+        places = self.xp.arange(size, device=self.device)
+        return places[:, None] == places[None, :]
+
+    def takes(self, needed: float, what: str) -> bool:
+        """Whether so many bytes are free; raises if they are not, and nothing else may do the work."""
+        if not self.has_card:
+            return True
+        free, _ = self.torch.cuda.mem_get_info()
+        free += self.torch.cuda.memory_reserved() - self.torch.cuda.memory_allocated()
+        if needed > free and not self.optional:
+            raise ConfigError(
+                f"device='cuda': {what} needs {needed / 1e9:.1f} GB on the card, which has {free / 1e9:.1f} GB free; "
+                "take device='auto' or 'cpu', or fewer variables"
+            )
+        return bool(needed <= free)
 
     def streamed(self, blocks: Iterable[Matrix]) -> Iterator[Any]:
         """Blocks of rows on the device; on a card one is copied while the one before is in work."""
@@ -81,20 +97,41 @@ def _waited_for(cuda: Any, arrived: Any, ready: Any) -> Any:
     return arrived
 
 
-def accelerator(device: str = "auto") -> Accelerator:
-    """The device of a name: `auto` takes the card if there is one."""
-    if device not in get_args(DeviceName):
-        raise ConfigError(f"device must be one of {', '.join(get_args(DeviceName))}, got {device!r}")
+def host(values: Any) -> Any:
+    """An array of a device as one of NumPy."""
+    return values.cpu().numpy() if hasattr(values, "cpu") else np.asarray(values)
+
+
+class Device(NamedTuple):
+    """What a name stands for here: a card, or None for the processor; and why `auto` took the processor."""
+
+    card: Accelerator | None = None
+    reason: str = ""
+
+
+def device_of(name: str) -> Device:
+    """The device of a name: `auto` takes the card if there is one that can be used."""
+    if name not in get_args(DeviceName):
+        raise ConfigError(f"device must be one of {', '.join(get_args(DeviceName))}, got {name!r}")
+    if name == "cpu":
+        return Device()
+    found = _card()
+    if isinstance(found, Accelerator):
+        return Device(replace(found, optional=name == "auto"))
+    if name == "cuda":
+        raise ConfigError(f"device='cuda' {found}, or take device='cpu'")
+    return Device(reason=f"device='auto' took the processor: a card {found}")
+
+
+def _card() -> Accelerator | str:
+    """The card; what is missing, if there is none."""
     try:
-        torch = import_module("torch")
+        torch, xp = import_module("torch"), import_module("array_api_compat.torch")
     except ImportError:
-        raise ConfigError(f"device={device!r} needs PyTorch; pip install 'fedrcd[gpu]'") from None
+        return "needs PyTorch; pip install 'fedrcd[gpu]'"
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if version < OLDEST:
-        raise ConfigError(
-            f"device={device!r} needs PyTorch {'.'.join(map(str, OLDEST))} or later, got {torch.__version__}"
-        )
-    there = bool(torch.cuda.is_available())
-    if device == "cuda" and not there:
-        raise ConfigError("device='cuda': PyTorch sees no card here; take device='cpu' or 'auto'")
-    return Accelerator(torch, "cuda" if there and device != "cpu" else "cpu")
+        return f"needs PyTorch {'.'.join(map(str, OLDEST))} or later, got {torch.__version__}; install a later one"
+    if not torch.cuda.is_available():
+        return "is needed, and PyTorch sees none here"
+    return Accelerator(xp, "cuda", torch)

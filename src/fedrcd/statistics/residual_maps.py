@@ -8,6 +8,9 @@ import numpy as np
 
 from fedrcd.typing import Matrix
 
+SMALLEST = 1e-14
+"""Floor of a residual variance, as a share of the variable's."""
+
 
 def residual_map(cov: Matrix, given: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:
     r"""Matrix R with r = R x the least-squares residuals of all other variables on `given`; and which these are.
@@ -30,3 +33,21 @@ def residual_rows(cov: Matrix, order: Sequence[int]) -> Matrix:
     factor = np.linalg.cholesky(cov[np.ix_(order, order)])
     W[:, order] = np.linalg.inv(factor)
     return W
+
+
+def insertion_rows(S: Matrix, order: Sequence[int], v: int) -> Matrix:
+    """The rows of all residuals e = W x of unit variance that the p places of v among the others need.
+
+    Of the others with v after them, with v before them, and of v at every place; S is a correlation matrix.
+    """
+    p = len(S)
+    rest = [u for u in order if u != v]
+    before = residual_rows(S, [*rest, v])[:-1]
+    after = residual_rows(S, [v, *rest])[1:]
+    shared = before @ S[v]
+    own = np.zeros((p, p))
+    own[:, v] = 1.0
+    own[1:] -= np.cumsum(shared[:, None] * before, axis=0)
+    left = S[v, v] - np.concatenate([[0.0], np.cumsum(shared**2)])
+    own /= np.sqrt(np.maximum(left, SMALLEST))[:, None]
+    return np.concatenate([before, after, own])

@@ -15,6 +15,8 @@ from fedrcd.methods.regularity import require_regular, require_rows, require_uni
 from fedrcd.methods.skeleton import Evidence, Marginals, local
 from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
+from fedrcd.statistics.accelerated_tensors import AcceleratedTensors
+from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 from fedrcd.statistics.repair import positive_definite
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, tensor_cumulants
@@ -46,6 +48,8 @@ class Tensors:
     least_squares: ClassVar[bool] = True
 
     estimator: Estimator = "plug-in"
+    card: Accelerator | None = None
+    """Where the tensors of all steps are, if not in memory."""
 
     def start(self, setting: Setting) -> Rounds[tuple[Evidence[TensorEvidence], Marginals]]:
         """Ask for the tensor sums once."""
@@ -61,7 +65,11 @@ class Tensors:
         require_regular(tensors.cov, setting.variables)
         distance = distance_from_gaussian(tensors.pairs())
         marginals = Marginals(tensors.count, tensors.mean, tensors.cov, distance, repaired, even)
-        return in_own_units(tensors), marginals
+        found = in_own_units(tensors)
+        if self.card is not None:
+            there = AcceleratedTensors.of(self.card, tensors.scaled(1 / found.statistic.unit))
+            found = replace(found, statistic=replace(found.statistic, tensors=there))
+        return found, marginals
 
     remove = regress_out
 
@@ -70,7 +78,7 @@ class Tensors:
 class TensorEvidence:
     """Cumulant tensors of variables measured in `unit`, shape (p,)."""
 
-    tensors: TensorCumulants
+    tensors: TensorCumulants | AcceleratedTensors
     unit: Vector
 
 

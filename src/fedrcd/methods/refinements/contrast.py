@@ -19,8 +19,10 @@ from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.refinements.insertion import climb
 from fedrcd.methods.scores.negentropy import Contrast, negentropy_of
+from fedrcd.statistics.accelerated_tensors import AcceleratedResiduals, AcceleratedTensors
 from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_tensors import Cumulants34, ResidualTensors
+from fedrcd.statistics.tensor_cumulants import TensorCumulants
 from fedrcd.typing import IntVector, Vector
 
 FUTILE = 1e-4
@@ -36,7 +38,7 @@ class ContrastRefinement:
 
     def __call__(self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None) -> IntVector:
         """The refined order."""
-        terms = ContrastTerms(ResidualTensors(evidence.tensors, order), evidence.tensors.count, self.negentropy)
+        terms = ContrastTerms(_along(evidence.tensors, order), evidence.tensors.count, self.negentropy)
         gain = min(FUTILE, 1 / evidence.tensors.count)
         return np.array(climb(order.tolist(), terms.places, constraints, gain, terms.residuals.move), dtype=np.int64)
 
@@ -51,7 +53,7 @@ class ContrastRefinement:
 class ContrastTerms:
     """The contrast with a variable at each place, from the residuals along an order of variables of unit variance."""
 
-    residuals: ResidualTensors
+    residuals: ResidualTensors | AcceleratedResiduals
     rows: int
     negentropy: Contrast
 
@@ -61,6 +63,11 @@ class ContrastTerms:
         up_to = np.concatenate([[0.0], np.cumsum(before)])
         from_on = np.concatenate([np.cumsum(after[::-1])[::-1], [0.0]])
         return [u for u in order if u != v], own + up_to + from_on
+
+
+def _along(tensors: TensorCumulants | AcceleratedTensors, order: IntVector) -> ResidualTensors | AcceleratedResiduals:
+    """The residuals along an order, where the tensors are."""
+    return tensors.along(order) if isinstance(tensors, AcceleratedTensors) else ResidualTensors(tensors, order)
 
 
 def contrasts(residuals: Cumulants34, negentropy: Contrast, rows: int) -> Vector:

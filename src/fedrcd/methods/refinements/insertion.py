@@ -13,15 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.graphs.knowledge.constraints import Constraints
-from fedrcd.statistics.residual_maps import residual_rows
+from fedrcd.statistics.residual_maps import insertion_rows
 from fedrcd.typing import Matrix, Vector
 
 SWEEPS = 30
 GAIN = 1e-9
 """Relative gain below which a move is taken for rounding."""
-
-SMALLEST = 1e-14
-"""Floor of a residual variance, as a share of the variable's."""
 
 Key = tuple[int, int]
 """A variable and the set of its predecessors, as bits."""
@@ -46,19 +43,10 @@ def keys_along(order: Sequence[int]) -> list[Key]:
 
 def insertion_residuals(S: Matrix, order: Sequence[int], v: int) -> InsertionResiduals:
     """All residuals that the p places of v among the others need; S is a correlation matrix."""
-    p = len(S)
     rest = [u for u in order if u != v]
-    before = residual_rows(S, [*rest, v])[:-1]
-    after = residual_rows(S, [v, *rest])[1:]
-    shared = before @ S[v]
-    own = np.zeros((p, p))
-    own[:, v] = 1.0
-    own[1:] -= np.cumsum(shared[:, None] * before, axis=0)
-    left = S[v, v] - np.concatenate([[0.0], np.cumsum(shared**2)])
-    own /= np.sqrt(np.maximum(left, SMALLEST))[:, None]
     along = keys_along(rest)
     keys = along + [(u, given | 1 << v) for u, given in along] + [(v, given) for _, given in [*along, _end(along)]]
-    return InsertionResiduals(rest, np.concatenate([before, after, own]), keys)
+    return InsertionResiduals(rest, insertion_rows(S, order, v), keys)
 
 
 def _end(along: list[Key]) -> Key:

@@ -30,6 +30,9 @@ Contrast = Literal["edgeworth", "boundary", "as measured"]
 COLLINEAR = 1e-9
 """Pairs with less than this share of variance left given each other say nothing about direction."""
 
+LEAST_DISTANCE = 0.05
+"""From the boundary of what third and fourth cumulants can be together: estimates may lie beyond it."""
+
 CAUTION = 3.0
 """Sampling variances that the square of a third cumulant must reach to count half."""
 
@@ -45,7 +48,7 @@ def boundary(k3: Matrix, k4: Matrix) -> Matrix:
     For every distribution k4 >= k3² - 2, with equality for two points only; the distance from that boundary divides
     the Edgeworth value and is one at the Gaussian (up to the factor 2).
     """
-    J: Matrix = (4 * k3**2 + k4**2) / (24 * namespace(k4).clip(2 + k4 - k3**2, 0.05, None))
+    J: Matrix = (4 * k3**2 + k4**2) / (24 * namespace(k4).clip(2 + k4 - k3**2, LEAST_DISTANCE, None))
     return J
 
 
@@ -109,7 +112,7 @@ def standardised_gap(
     rows: int | IntMatrix,
     negentropy: Contrast,
 ) -> Matrix:
-    """The same from the pair cumulants of variables of unit variance; arrays of NumPy or PyTorch."""
+    """The same from the pair cumulants of variables of unit variance; arrays of NumPy or of a card."""
     xp = namespace(rho)
     left = 1 - rho**2
     usable = left > COLLINEAR  # which no variable is with itself
@@ -126,5 +129,8 @@ def standardised_gap(
 
 
 def namespace(array: Any) -> Any:
-    """The library an array is of: NumPy, or PyTorch, whose functions have the same names here."""
-    return np if isinstance(array, np.ndarray | np.generic | float | int) else import_module("torch")
+    """The library an array is of; all have the functions used here by the names of the array API standard."""
+    if isinstance(array, np.ndarray | np.generic | float | int):
+        return np
+    own = getattr(array, "__array_namespace__", None)
+    return own() if own else import_module("array_api_compat.torch")
