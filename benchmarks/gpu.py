@@ -273,7 +273,9 @@ def compared(bench: Bench, reference: list[dict[str, list[int]]]) -> None:
             margin = estimate.steps[step].margin if step < len(estimate.steps) else float("nan")
             both = [ancestral_accuracy(one, model.B) for one in (ours, found[method])]
             details.append({"method": method, "case": case(number), "step": step, "margin": margin, "right": both})
-        bench.say(f"{method}: orders equal to the processor's", f"{same} of {len(reference)}", "all but ties")
+        margins = [one["margin"] for one in details if one["method"] == method]
+        others = f", the others at margins up to {max(margins):.0e}" if margins else ""
+        bench.say(f"{method}: orders equal to the processor's", f"{same} of {len(reference)}{others}", "all but ties")
     (bench.folder / "differing.json").write_text(json.dumps(details, indent=1), encoding="utf-8")
     for one in details[:10]:
         print("  differs:", one, flush=True)
