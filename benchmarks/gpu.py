@@ -162,16 +162,15 @@ def kernel(bench: Bench) -> None:
     expected = entropy_sums_of_pairs(Accelerator(acc.xp, "cpu"), z[:, few].cpu(), rho[few, few].cpu())
     off = max(float((one[few, few].cpu() - two).abs().max()) / n for one, two in zip(found, expected, strict=True))
     bench.say("its means, against float64", f"within {off:.1e}")
-    if acc.has_card:
-        from fedrcd.statistics.entropy_kernel import SHAPES, launched
+    from fedrcd.statistics.entropy_kernel import SHAPES, launched
 
-        clean = rho.clone().fill_diagonal_(0.0)
-        scale = 1 / torch.sqrt(1 - clean**2)
-        for shape in SHAPES:
-            with bench.part(f"kernel {tuple(shape)}"):
-                launched(torch, u, clean, scale, shape)
-                seconds = bench.time(lambda shape=shape: launched(torch, u, clean, scale, shape), 3)
-                bench.say(f"kernel with {tuple(shape)}", f"{m * m * n / seconds / 1e12:.2f}e12 elements/s")
+    clean = rho.clone().fill_diagonal_(0.0)
+    scale = 1 / torch.sqrt(1 - clean**2)
+    for shape in SHAPES:
+        with bench.part(f"kernel {tuple(shape)}"):
+            launched(torch, u, clean, scale, shape)
+            seconds = bench.time(lambda shape=shape: launched(torch, u, clean, scale, shape), 3)
+            bench.say(f"kernel with {tuple(shape)}", f"{m * m * n / seconds / 1e12:.2f}e12 elements/s")
 
 
 def orders(bench: Bench) -> None:
@@ -209,9 +208,7 @@ def tensors(bench: Bench, product: float) -> None:
     arithmetic = 2 * n * (p + 1) * (p + 2) * (p + 3) * (p + 4) / 24
     bench.say(f"tensor sums, p = {p}, N = {n}", f"{seconds:.3f} s", "<= 0.6 s")
     bench.say("  of the arithmetic that distinct entries need", f"{arithmetic / seconds / product:.0%} of peak")
-    host = z.cpu()
-    if acc.has_card:
-        host = host.pin_memory()
+    host = z.cpu().pin_memory()
     blocks = list(host.split(2**16))
     bench.say("  with rows from the host", f"{bench.time(lambda: tensor_sums_on(acc, blocks, p)):.3f} s")
 
@@ -220,9 +217,7 @@ def streaming(bench: Bench) -> None:
     """Pair sums at p = 200, N = 1e7 from the host, block after block, against the bare copy of the same blocks."""
     torch, acc = bench.acc.torch, bench.acc
     p, rows, times = (10, 1000, 4) if bench.small else (200, 1_000_000, 10)
-    host = torch.randn((rows, p), dtype=torch.float64)
-    if acc.has_card:
-        host = host.pin_memory()
+    host = torch.randn((rows, p), dtype=torch.float64).pin_memory()
     blocks = list(host.split(2**15)) * times
 
     def copied() -> None:

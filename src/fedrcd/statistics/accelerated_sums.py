@@ -248,7 +248,7 @@ def entropy_sums_on(
 
 def as_entropies_want(acc: Accelerator, u: Any) -> Any:
     """Standardised variables in the precision in which their entropies are taken."""
-    return acc.xp.astype(u, acc.xp.float32) if acc.has_card else u
+    return acc.xp.astype(u, acc.xp.float32) if acc.has_kernels else u
 
 
 def entropy_sums_of_pairs(acc: Accelerator, u: Any, rho: Any) -> tuple[Any, Any]:
@@ -264,7 +264,7 @@ def entropy_sums_of_pairs(acc: Accelerator, u: Any, rho: Any) -> tuple[Any, Any]
     xp = acc.xp
     rho = xp.where(acc.eye(rho.shape[0]), 0.0, rho)
     scale = 1 / xp.sqrt(1 - rho**2)
-    if acc.has_card:
+    if acc.has_kernels:
         from fedrcd.statistics.entropy_kernel import launched
 
         return launched(acc.torch, u, rho, scale)

@@ -1,7 +1,7 @@
 """Where arrays live while they are summed: a card, or whatever else has arrays by the array API standard.
 
-What runs on a card is written once, over the standard: PyTorch brings the card, and any strict implementation can
-check the code. PyTorch is imported only when a card is asked for; the core does without it.
+What runs on a card is written once, over the standard: PyTorch or CuPy bring the card, and any strict implementation
+can check the code. They are imported only when a card is asked for; the core does without them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,26 @@ class Accelerator:
     xp: Any
     device: Any = None
     torch: Any = None
-    """PyTorch, if its arrays are on a card: streams and the kernel of entropies are beyond the standard."""
+    """PyTorch, if its arrays are on a card: streams and kernels are beyond the standard, and only it has them."""
+    cupy: Any = None
+    """CuPy, if it brings the card."""
     optional: bool = False
     """Whether the processor does what does not fit."""
 
     @property
-    def has_card(self) -> bool:
-        """Whether it is a card."""
+    def has_kernels(self) -> bool:
+        """Whether it is a card for which there are kernels."""
         return self.torch is not None
+
+    def free(self) -> float:
+        """Bytes that are free on the card; without end where there is none."""
+        if self.torch is not None:
+            free, _ = self.torch.cuda.mem_get_info()
+            return float(free + self.torch.cuda.memory_reserved() - self.torch.cuda.memory_allocated())
+        if self.cupy is not None:
+            free, _ = self.cupy.cuda.runtime.memGetInfo()
+            return float(free + self.cupy.get_default_memory_pool().free_bytes())
+        return float("inf")
 
     def put(self, values: Any) -> Any:
         """An array on the device, float64."""
@@ -57,20 +69,17 @@ class Accelerator:
 
     def takes(self, needed: float, what: str) -> bool:
         """Whether so many bytes are free; raises if they are not, and nothing else may do the work."""
-        if not self.has_card:
-            return True
-        free, _ = self.torch.cuda.mem_get_info()
-        free += self.torch.cuda.memory_reserved() - self.torch.cuda.memory_allocated()
+        free = self.free()
         if needed > free and not self.optional:
             raise ConfigError(
                 f"device='cuda': {what} needs {needed / 1e9:.1f} GB on the card, which has {free / 1e9:.1f} GB free; "
                 "take device='auto' or 'cpu', or fewer variables"
             )
-        return bool(needed <= free)
+        return needed <= free
 
     def streamed(self, blocks: Iterable[Matrix]) -> Iterator[Any]:
         """Blocks of rows on the device; on a card one is copied while the one before is in work."""
-        if not self.has_card:
+        if self.torch is None:
             for block in blocks:
                 yield self.put(block)
             return
@@ -99,7 +108,9 @@ def _waited_for(cuda: Any, arrived: Any, ready: Any) -> Any:
 
 def host(values: Any) -> Any:
     """An array of a device as one of NumPy."""
-    return values.cpu().numpy() if hasattr(values, "cpu") else np.asarray(values)
+    if hasattr(values, "cpu"):  # PyTorch
+        return values.cpu().numpy()
+    return values.get() if hasattr(values, "get") else np.asarray(values)  # CuPy, or anything in memory
 
 
 class Device(NamedTuple):
@@ -128,10 +139,21 @@ def _card() -> Accelerator | str:
     try:
         torch, xp = import_module("torch"), import_module("array_api_compat.torch")
     except ImportError:
-        return "needs PyTorch; pip install 'fedrcd[gpu]'"
+        return _card_of_cupy()
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if version < OLDEST:
         return f"needs PyTorch {'.'.join(map(str, OLDEST))} or later, got {torch.__version__}; install a later one"
     if not torch.cuda.is_available():
         return "is needed, and PyTorch sees none here"
-    return Accelerator(xp, "cuda", torch)
+    return Accelerator(xp, "cuda", torch=torch)
+
+
+def _card_of_cupy() -> Accelerator | str:
+    """The card by CuPy, which has no kernels of ours."""
+    try:
+        cupy, xp = import_module("cupy"), import_module("array_api_compat.cupy")
+    except ImportError:
+        return "needs PyTorch; pip install 'fedrcd[gpu]'"
+    if not cupy.is_available():
+        return "is needed, and CuPy sees none here"
+    return Accelerator(xp, cupy=cupy)

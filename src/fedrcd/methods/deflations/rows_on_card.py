@@ -120,7 +120,7 @@ class GapRows(CardRows):
 
     def _charges(self, powers: Any, squares: Any) -> Any:
         """The charges, from sums of u_i u_j^2 beside u_i u_j^3, and of u_i^2 u_j^2."""
-        if self.acc.has_card and self.negentropy != "as measured":
+        if self.acc.has_kernels and self.negentropy != "as measured":
             from fedrcd.methods.scores.gap_kernel import launched
 
             boundary = self.negentropy == "boundary"

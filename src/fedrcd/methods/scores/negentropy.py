@@ -133,4 +133,4 @@ def namespace(array: Any) -> Any:
     if isinstance(array, np.ndarray | np.generic | float | int):
         return np
     own = getattr(array, "__array_namespace__", None)
-    return own() if own else import_module("array_api_compat.torch")
+    return own() if own else import_module("array_api_compat").array_namespace(array)
