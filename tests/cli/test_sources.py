@@ -46,8 +46,9 @@ def test_exit_codes(folder, monkeypatch, capsys, words, code):
         main()
     shown = capsys.readouterr()
     assert ended.value.code == code
-    assert shown.err.startswith("error: ")
-    assert shown.err.count("\n") == 1
+    *progress, last = shown.err.splitlines()
+    assert last.startswith("error: ")
+    assert set(progress) <= {"reading tables"}  # where that took long
     assert PLANTED not in shown.out + shown.err
 
 
