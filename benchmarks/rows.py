@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
 import subprocess
 import sys
 import tempfile
@@ -165,8 +164,9 @@ def _measure(task: str, folder: Path) -> None:
 
 
 def _resident() -> float:
-    """The most memory that this process had so far, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
+    """The most memory that this process had so far, in megabytes; `ru_maxrss` would count that of its parent, too."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / MEGABYTE
 
 
 def main() -> None:
