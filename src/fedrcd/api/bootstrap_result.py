@@ -84,7 +84,7 @@ class Bootstrap:
     @cached_property
     def total_effects_(self) -> Matrix:
         """Total effects of each replicate, shape (replicates, p, p)."""
-        return np.stack([total_effects(B) for B in self.adjacency_matrices_])
+        return np.stack([total_effects(np.nan_to_num(B)) for B in self.adjacency_matrices_])
 
     def edge_probabilities(self) -> pd.DataFrame:
         """Share of replicates with each direct effect: row i, column j for j on i."""
@@ -92,7 +92,15 @@ class Bootstrap:
 
     def path_probabilities(self) -> pd.DataFrame:
         """Share of replicates with a directed path, of any length, from the column's to the row's variable."""
-        return self._frame(np.mean([ancestry(B) for B in self.adjacency_matrices_], axis=0))
+        return self._frame(np.mean([ancestry(np.nan_to_num(B)) for B in self.adjacency_matrices_], axis=0))
+
+    def hidden_probabilities(self) -> pd.DataFrame:
+        """Share of replicates in which each pair shares a hidden cause, symmetric; all zero where none was looked for.
+
+        Pairs between which replicates leave an effect open in both directions.
+        """
+        unknown = np.isnan(self.adjacency_matrices_)
+        return self._frame((unknown & unknown.transpose(0, 2, 1)).mean(axis=0))
 
     def order_probabilities(self) -> pd.DataFrame:
         """Share of replicates in which the column's variable comes before the row's."""
@@ -104,7 +112,7 @@ class Bootstrap:
 
         Variables without a path between them may stand either way round and do not count.
         """
-        related = ancestry(self.discovery.B)
+        related = ancestry(np.nan_to_num(self.discovery.B))
         return float(self.order_probabilities().to_numpy()[related].mean()) if related.any() else 1.0
 
     def effects(self, kind: Literal["direct", "total"] = "direct") -> pd.DataFrame:
@@ -113,7 +121,8 @@ class Bootstrap:
 
         if kind not in ("direct", "total"):
             raise ConfigError(f"kind must be direct or total, got {kind!r}")
-        B = self.discovery.B if kind == "direct" else total_effects(self.discovery.B)
+        B = np.nan_to_num(self.discovery.B)
+        B = B if kind == "direct" else total_effects(B)
         again = self.edge_probabilities() if kind == "direct" else self.path_probabilities()
         rows = [
             (self.names[j], self.names[i], B[i, j], again.iloc[i, j])
@@ -126,6 +135,11 @@ class Bootstrap:
         """Why there are no intervals; empty if there are."""
         if len(self) < 2:
             return "intervals need at least 2 replicates"
+        if self.discovery.options.get("hidden"):
+            return (
+                "there are no intervals where hidden causes were looked for: refitting by least squares would take "
+                "them for effects; the spread of adjacency_matrices_ says how effects vary"
+            )
         if self.filled:
             return (
                 "there are no intervals where missing values were filled: replicates share what was filled in, and "
@@ -146,7 +160,7 @@ class Bootstrap:
         if self.no_intervals:
             raise ConfigError(self.no_intervals)
         found = self.effects(kind)
-        refits = np.stack([refit(cov, self.discovery.B != 0) for cov in self.covariances])
+        refits = np.stack([refit(cov, np.nan_to_num(self.discovery.B) != 0) for cov in self.covariances])
         if kind == "total":
             refits = np.stack([total_effects(one) for one in refits])
         reach = t.ppf((1 + level) / 2, self.freedom) * refits.std(axis=0, ddof=1)
@@ -163,6 +177,8 @@ class Bootstrap:
             raise ConfigError(
                 "edges of rows that go back in time are not selected by bootstrap yet; take weights='bic'"
             )
+        if self.discovery.options.get("hidden"):
+            raise ConfigError("hidden=True selects effects by itself; they are not selected by bootstrap")
         probable = self.get_probabilities() >= threshold
         order = np.array([self.names.index(name) for name in self.discovery.order])
         constraints = self.constraints or Constraints.none(len(order))
@@ -188,7 +204,9 @@ class Bootstrap:
 
     def get_probabilities(self, min_causal_effect: float | None = None) -> Matrix:
         """Share of replicates with each direct effect larger than a limit, [to, from]."""
-        probabilities: Matrix = (np.abs(self.adjacency_matrices_) > _limit(min_causal_effect)).mean(axis=0)
+        probabilities: Matrix = (np.abs(np.nan_to_num(self.adjacency_matrices_)) > _limit(min_causal_effect)).mean(
+            axis=0
+        )
         return probabilities
 
     def get_causal_direction_counts(

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedrcd.api.discovery import Discovery, name_steps, software_versions
+from fedrcd.api.discovery import ConfoundedPair, Discovery, name_steps, software_versions
 from fedrcd.api.notes import (
     clipped,
     far_out,
+    hidden_causes,
     identifiability,
     repaired,
     scale,
@@ -21,9 +22,11 @@ from fedrcd.api.notes import (
 )
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
+from fedrcd.methods.hidden.search import SURE
 from fedrcd.methods.past import at_present, by_lag, now
 from fedrcd.methods.registry import card_of
 from fedrcd.methods.settings import DELTA, EPSILON
+from fedrcd.methods.skeleton import Estimate
 from fedrcd.runs.finding import Finding
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.grid import Grid
@@ -80,8 +83,29 @@ def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | s
         *far_out(estimate),
         *scattered(card, background.layout, fills_gaps=background.fills_gaps),
         *clipped(finding.clipped, background.grid),
+        *hidden_causes(estimate),
         *background.last,
     ]
+
+
+def _confounded(estimate: Estimate, names: Sequence[str]) -> tuple[ConfoundedPair, ...]:
+    """Pairs that share a hidden cause, those of most evidence first."""
+    if estimate.hidden is None:
+        return ()
+    evidence = np.triu(estimate.hidden.evidence)
+    pairs = sorted(np.argwhere(evidence > 0).tolist(), key=lambda at: -evidence[at[0], at[1]])
+    return tuple(
+        ConfoundedPair(names[i], names[j], float(evidence[i, j]), bool(evidence[i, j] >= SURE)) for i, j in pairs
+    )
+
+
+def _ancestors(estimate: Estimate, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs of a cause, near or far, and an effect, along the order."""
+    if estimate.hidden is None:
+        return ()
+    order = estimate.order.tolist()
+    above = estimate.hidden.ancestors
+    return tuple((names[j], names[i]) for i in order for j in order if above[i, j])
 
 
 def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> Discovery:
@@ -99,13 +123,13 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
     standardised = estimate.order if card.scale_free else finding.standardised
     if standardised is not None:
         standardised = standardised[standardised < len(names)]
-    has_errors = estimate.marginals.even and not background.filled
+    has_errors = estimate.marginals.even and not background.filled and estimate.hidden is None
     errors = effect_errors(whole.marginals.cov, whole.marginals.worth, whole.B != 0) if has_errors else None
     checked = finding.checked
     return Discovery(
         names=names,
         order=tuple(names[i] for i in estimate.order),
-        B=estimate.B,
+        B=estimate.marked,
         method=finding.method,
         chosen=finding.chosen,
         options=dict(finding.options),
@@ -131,6 +155,8 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         total_errors=now(errors.total, past) if errors else None,
         state_id=background.state_id,
         settings=finding.settings.recorded(),
+        confounded=_confounded(estimate, names),
+        ancestors=_ancestors(estimate, names),
         epsilon=finding.options.get(EPSILON),
         delta=finding.options.get(DELTA),
         left_out=dict(background.left_out),

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedrcd.api.discovery_file import from_text, read_text, require_consistent, to_text
 from fedrcd.errors import ConfigError, FileError
-from fedrcd.graphs.dag import standardised_effects, total_effects
+from fedrcd.graphs.dag import identified_total_effects, standardised_effects, total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
 from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
@@ -37,6 +37,20 @@ class TraceStep:
     chosen: str
     margin: float
     scores: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfoundedPair:
+    """Two variables that share a cause which was not measured.
+
+    `evidence` is by how much the pair is explained worse without, in the scale of chi-squared; `sure` whether that is
+    enough to sound an alarm by itself.
+    """
+
+    one: str
+    other: str
+    evidence: float
+    sure: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,6 +106,11 @@ class Discovery:
         The differential privacy that the sums kept, if noise was added to them.
     signatures : tuple of dict
         Who signed the result, and how that is checked.
+    confounded : tuple of ConfoundedPair
+        Pairs that share a cause which was not measured, those of most evidence first, if that was looked for.
+    ancestors : tuple of (str, str)
+        Pairs (cause, effect) of which the first acts on the second, directly or not, whatever is hidden; if that was
+        looked for.
     verified_by : tuple of str
         Who made the result again from the same sums and found it to be the same.
     units : dict of str to str
@@ -130,6 +149,8 @@ class Discovery:
     verified_by: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    confounded: tuple[ConfoundedPair, ...] = ()
+    ancestors: tuple[tuple[str, str], ...] = ()
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -137,8 +158,11 @@ class Discovery:
         return self._frame(self.B)
 
     def total_effects(self) -> pd.DataFrame:
-        """Total effects over all directed paths: row i, column j is the total effect of j on i."""
-        return self._frame(total_effects(self.B))
+        """Total effects over all directed paths: row i, column j is the total effect of j on i.
+
+        NaN where a path may lead over an effect that is not identified.
+        """
+        return self._frame(identified_total_effects(self.B))
 
     def intervals(self, kind: Literal["direct", "total"] = "direct", level: float = 0.95) -> pd.DataFrame:
         """Effects with intervals by the delta method, given the graph that was found, strongest first.
@@ -152,11 +176,13 @@ class Discovery:
         require_level(level)
         if kind not in ("direct", "total"):
             raise ConfigError(f"kind must be direct or total, got {kind!r}")
-        values, errors = (self.B, self.errors) if kind == "direct" else (total_effects(self.B), self.total_errors)
+        values, errors = (
+            (self.B, self.errors) if kind == "direct" else (total_effects(self._identified), self.total_errors)
+        )
         if errors is None:
             raise ConfigError(
-                "this discovery has no standard errors, as where missing values were filled or pairs of variables come "
-                "from different rows; a bootstrap with missing='available' has intervals"
+                "this discovery has no standard errors, as where missing values were filled, pairs of variables come "
+                "from different rows, or hidden causes were looked for; a bootstrap says how effects vary"
             )
         reach = float(norm.ppf((1 + level) / 2)) * errors
         rows = [
@@ -169,6 +195,7 @@ class Discovery:
                 values[i, j] + reach[i, j],
             )
             for i, j in sorted(np.argwhere(values).tolist(), key=lambda at: -abs(values[at[0], at[1]]))
+            if not np.isnan(values[i, j])
         ]
         return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "error", "low", "high"])
 
@@ -191,16 +218,16 @@ class Discovery:
         return [(self.names[j], self.names[i]) for j, i in np.argwhere(np.isnan(self.B.T)).tolist()]
 
     def to_networkx(self) -> nx.DiGraph:
-        """A graph with edges from cause to effect and attribute `weight`."""
-        return to_networkx(self._identified, self.names)
+        """A graph with edges from cause to effect and attribute `weight`; for hidden causes both ways, without it."""
+        return to_networkx(self._identified, self.names, self._shared)
 
     def to_dot(self) -> str:
         """Graphviz text with edges from cause to effect."""
-        return to_dot(self._identified, self.names)
+        return to_dot(self._identified, self.names, self._shared)
 
     def to_gml(self) -> str:
         """GML text with edges from cause to effect."""
-        return to_gml(self._identified, self.names)
+        return to_gml(self._identified, self.names, self._shared)
 
     def to_svg(self) -> str:
         """A picture in SVG: causes above effects, lines as wide as effects are strong."""
@@ -275,12 +302,18 @@ class Discovery:
             )
         lines.append("order: " + ", ".join(self.order))
         lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
+        lines += [f"  {pair.one} <-> {pair.other}  hidden cause" for pair in self.confounded]
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
     @property
     def _identified(self) -> Matrix:
         """The effects, 0 where they are not identified."""
         return np.where(np.isnan(self.B), 0.0, self.B)
+
+    @property
+    def _shared(self) -> list[tuple[str, str]]:
+        """Pairs that share a hidden cause."""
+        return [(pair.one, pair.other) for pair in self.confounded]
 
     def _frame(self, values: Matrix) -> pd.DataFrame:
         import pandas as pd

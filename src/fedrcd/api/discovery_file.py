@@ -30,10 +30,23 @@ FORMAT = f"{FAMILY}/{VERSION}"
 MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf}
 """Optional numbers per pair of variables, and the largest each may be."""
 
-ONLY_IF_SET = ("state_id", "lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out")
+ONLY_IF_SET = (
+    "state_id",
+    "lagged",
+    "epsilon",
+    "delta",
+    "signatures",
+    "verified_by",
+    "units",
+    "left_out",
+    "confounded",
+    "ancestors",
+)
 """Fields that are left out of the file where there is nothing to say."""
 
-SINCE = dict.fromkeys(("lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out"), 2)
+SINCE = dict.fromkeys(
+    ("lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out", "confounded", "ancestors"), 2
+)
 """Fields that older versions of the format do not have, and the first that does."""
 
 TEXTS = ("names", "order", "start", "notes")
@@ -73,6 +86,7 @@ def from_text(text: str) -> dict[str, Any]:
             raise FileError(f"it holds {name!r}, which files of format {FAMILY}/{version} do not have")
     try:
         content.setdefault("holdings", ())  # which older versions did not write
+        content.setdefault("confounded", ())
         content |= {name: tuple(make(**one) for one in content[name]) for name, make in _records().items()}
         content["B"] = _matrix(content["B"], nulls=version >= 2)
         content |= {
@@ -80,6 +94,8 @@ def from_text(text: str) -> dict[str, Any]:
         }
         content |= {name: tuple(map(str, content[name])) for name in TEXTS}
         content |= {name: tuple(content[name]) for name in TUPLES if name in content}
+        if "ancestors" in content:
+            content["ancestors"] = tuple((str(cause), str(effect)) for cause, effect in content["ancestors"])
         if "lagged" in content:
             content["lagged"] = {int(lag): _matrix(effects) for lag, effects in content["lagged"].items()}
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
@@ -114,8 +130,22 @@ def require_consistent(found: Discovery) -> None:
         raise FileError("not a discovery: its units are not texts by the names of its variables")
     if not all(isinstance(count, int) and count >= 0 for count in found.left_out.values()):
         raise FileError("not a discovery: what its sites left out is not a number of rows by site")
+    _require_pairs(found)
     _require_share("epsilon", found.epsilon, math.inf)
     _require_share("delta", found.delta, 1.0)
+
+
+def _require_pairs(found: Discovery) -> None:
+    """Raise unless hidden causes and ancestors are about pairs of variables, and agree with the order."""
+    place = {name: at for at, name in enumerate(found.order)}
+    for pair in found.confounded:
+        number = isinstance(pair.evidence, Real) and float(pair.evidence) >= 0 and math.isfinite(float(pair.evidence))
+        if not {pair.one, pair.other} <= set(place) or pair.one == pair.other or not number:
+            raise FileError("not a discovery: its hidden causes are not between pairs of its variables")
+    if not all(
+        cause in place and effect in place and place[cause] < place[effect] for cause, effect in found.ancestors
+    ):
+        raise FileError("not a discovery: its ancestors do not follow its order")
 
 
 def read_text(source: str | Path) -> tuple[str, str]:
@@ -132,9 +162,9 @@ def read_text(source: str | Path) -> tuple[str, str]:
 
 def _records() -> Mapping[str, Callable[..., Any]]:
     """Fields that are tuples of records, and what makes one of its JSON object."""
-    from fedrcd.api.discovery import TraceStep
+    from fedrcd.api.discovery import ConfoundedPair, TraceStep
 
-    return {"trace": TraceStep, "holdings": _holding}
+    return {"trace": TraceStep, "holdings": _holding, "confounded": ConfoundedPair}
 
 
 def _holding(*, site: str, block: str, columns: Sequence[str], rows: int) -> Holding:

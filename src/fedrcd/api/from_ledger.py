@@ -160,7 +160,7 @@ def leave_one_site_out(
         except (ConfigError, DataError, ProtocolError, StatisticError) as problem:
             without[site] = str(problem)
         else:
-            without[site] = tuple(found.names[i] for i in estimate.order), estimate.B
+            without[site] = tuple(found.names[i] for i in estimate.order), estimate.marked
     return LeftOut(found, without)
 
 

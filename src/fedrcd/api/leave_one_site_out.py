@@ -23,7 +23,8 @@ def changes_without(found: Discovery, without: Mapping[str, Without]) -> pd.Data
     """Per site that can be spared: how many pairs with a path are turned round, and how edges change, without it."""
     import pandas as pd
 
-    related, edges = ancestry(found.B), found.B != 0
+    own = np.nan_to_num(found.B)
+    related, edges = ancestry(own), own != 0
     rows = []
     for site, other in without.items():
         if isinstance(other, str):
@@ -31,7 +32,7 @@ def changes_without(found: Discovery, without: Mapping[str, Without]) -> pd.Data
         order, B = other
         place = np.array([list(order).index(name) for name in found.names])
         turned = int((related & (place[:, None] < place[None, :])).sum())
-        others = B != 0
+        others = np.nan_to_num(B) != 0
         rows.append((site, turned, int((edges & ~others).sum()), int((~edges & others).sum())))
     return pd.DataFrame(rows, columns=["without", "pairs turned round", "edges lost", "edges gained"])
 

@@ -79,6 +79,23 @@ def scale(estimate: Estimate, card: Card) -> list[FedrcdWarning]:
     ]
 
 
+def hidden_causes(estimate: Estimate) -> list[FedrcdWarning | str]:
+    """What may be concluded, and what not, where hidden causes were looked for."""
+    if estimate.hidden is None:
+        return []
+    pairs = int((np.triu(estimate.hidden.evidence) > 0).sum())
+    if not pairs:
+        return [
+            "no pair shows a cause that was not measured beyond chance: that is no proof that there is none, weak ones "
+            "and those of nearly Gaussian variables go unseen"
+        ]
+    return [
+        f"{pairs} pair{'s share' if pairs > 1 else ' shares'} a cause that was not measured: whether one of the two "
+        "acts on the other as well is not known, and no effect between them is given; the ancestors that are listed "
+        "hold beside it, effects marked NaN are not identified"
+    ]
+
+
 def repaired(estimate: Estimate) -> list[FedrcdWarning]:
     """Whether the covariance of pairs from different rows had to be made positive definite."""
     if not estimate.marginals.repaired:

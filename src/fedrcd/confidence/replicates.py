@@ -111,7 +111,7 @@ class Replicates(NamedTuple):
 
     def edge_shares(self) -> Matrix:
         """Share of replicates that have each edge, shape (p, p)."""
-        shares: Matrix = (self.B != 0).mean(axis=0)
+        shares: Matrix = (~np.isnan(self.B) & (self.B != 0)).mean(axis=0)
         return shares
 
 
@@ -271,7 +271,7 @@ def leave_one_out(parts: Parts[Any], grouped: Grouped) -> dict[str, tuple[IntVec
         try:
             replica = Replica(grouped.setting, grouped.stack, grouped.stack.without(site))
             estimate = run(parts.rounds(grouped.setting), replica)
-            without[site] = estimate.order, estimate.B
+            without[site] = estimate.order, estimate.marked
         except (StatisticError, DataError) as problem:
             without[site] = str(problem)
     return without
@@ -308,7 +308,7 @@ def _outcome(parts: Parts[Any], transport: Transport, setting: Setting | None = 
         estimate = run(parts.rounds(setting or transport.setting), transport)
     except (StatisticError, DataError):  # collinear, or too few rows
         return None
-    return estimate.order, estimate.B, estimate.marginals.cov
+    return estimate.order, estimate.marked, estimate.marginals.cov
 
 
 def _results(work: Sequence[Any], jobs: int) -> Iterator[Drawn]:

@@ -122,6 +122,21 @@ def total_effects(B: Matrix) -> Matrix:
     return effects
 
 
+def identified_total_effects(B: Matrix) -> Matrix:
+    """Total effects where some direct ones are not identified, NaN: NaN wherever a path may lead over one of these.
+
+    Parameters
+    ----------
+    B : (p, p) array
+        Weights, ``B[i, j]`` the direct effect of j on i; those that are identified have no cycle.
+    """
+    unknown = np.isnan(B)
+    known = np.where(unknown, 0.0, B)
+    reach = (ancestry((known != 0) | unknown) | np.eye(len(B), dtype=bool)).astype(np.float32)
+    crossed = (reach @ unknown.astype(np.float32) @ reach > 0) & ~np.eye(len(B), dtype=bool)
+    return np.where(crossed, np.nan, total_effects(known))
+
+
 def standardised_effects(B: Matrix, variances: Sequence[float] | Vector) -> Matrix:
     r"""Effects in standard deviations: entry [i, j] is :math:`B_{ij} \sigma_j / \sigma_i`, free of units.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedrcd.api.discovery import ConfoundedPair
 from fedrcd.errors import ConfigError
 from fedrcd.graphs import dot
 from fedrcd.graphs.dag import ancestry, is_acyclic, topological_order
@@ -92,6 +93,7 @@ class _Picture(NamedTuple):
     B: Matrix
     variances: tuple[float, ...] = ()
     units: Mapping[str, str] = MappingProxyType({})
+    confounded: tuple[ConfoundedPair, ...] = ()
 
 
 def _svg(B: Matrix, names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, Ro
 from fedrcd.methods.costs import of_climb, of_residuals, of_tensor
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
+from fedrcd.methods.hidden.search import Caution, HiddenSearch
 from fedrcd.methods.refinements.contrast import ContrastRefinement
 from fedrcd.methods.refinements.entropies import MOST_ROUNDS, EntropyRefinement
 from fedrcd.methods.scores.negentropy import Negentropy, NegentropyGap
@@ -31,11 +32,21 @@ Refine = Literal["contrast", "none"]
     cost=of_tensor(refined=True),
 )
 def fedrcd_s(
-    *, negentropy: Negentropy = "boundary", refine: Refine = "contrast", estimator: Estimator = "plug-in"
+    *,
+    negentropy: Negentropy = "boundary",
+    refine: Refine = "contrast",
+    estimator: Estimator = "plug-in",
+    hidden: bool = False,
+    caution: Caution = "alarm",
 ) -> Parts[TensorEvidence]:
     """Negentropy gaps with exact deflation of the full tensors, then a refined order; one round."""
     refinement = ContrastRefinement(negentropy) if refine == "contrast" else None
-    return Parts(on_pairs(NegentropyGap(negentropy)), Tensors(estimator), refinement)
+    return Parts(
+        on_pairs(NegentropyGap(negentropy)),
+        Tensors(estimator),
+        refinement,
+        hidden=HiddenSearch(caution) if hidden else None,
+    )
 
 
 @register(

@@ -29,6 +29,9 @@ EPSILON, DELTA = "epsilon", "delta"
 ACCOUNT, BUDGET = "account", "epsilon_budget"
 """Where it is charged, and how much may be spent there: no options of the method."""
 
+FOR_HIDDEN = "fedrcd-s"
+"""The method that looks for hidden causes."""
+
 MOST_LAGS = 5
 """Steps of time that rows go back at most where the number is chosen."""
 
@@ -83,6 +86,7 @@ class Settings:
     lags: int | Literal["auto"] = _setting(0, str, "Steps of time that every row goes back, or auto.")
     time: str = _setting("", str, "Column of times: numbers, dates or ISO 8601.")
     subject: str = _setting("", str, "Column of subjects, each with a series of its own.")
+    hidden: bool = _setting(False, bool, "Look for causes that were not measured; takes fedrcd-s.")
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
     knowledge: Any = _setting(None, "path", "TOML file of prior knowledge about the graph, which is enforced.")
 
@@ -120,7 +124,9 @@ class Settings:
     def method_options(self) -> dict[str, Any]:
         """All options that the method is built with."""
         own = {name: value for name, value in self.options.items() if name not in (ACCOUNT, BUDGET)}
-        return {"weights": self.weights, "penalty": self.penalty, **(own if self.wants_noise else self.options)}
+        looked_for = {"hidden": True} if self.hidden else {}
+        own = own if self.wants_noise else dict(self.options)
+        return {"weights": self.weights, "penalty": self.penalty, **looked_for, **own}
 
     def recorded(self) -> dict[str, Any]:
         """How rows are taken and what is known, as far as it is not by default, as JSON has it."""
@@ -155,11 +161,13 @@ class Settings:
         if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
             raise ConfigError(f"trim must be a number above 0, got {trim!r}")
         self._check_lags()
-        for name in ("stack", "masked"):
+        for name in ("stack", "masked", "hidden"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.masked:
             self._check_masked()
+        if self.hidden:
+            self._check_hidden()
         if self.wants_noise:
             self._check_noise()
         else:
@@ -203,6 +211,8 @@ class Settings:
     def __post_init__(self) -> None:
         if isinstance(self.lags, str) and self.lags.isdigit():  # as the command line gives it
             object.__setattr__(self, "lags", int(self.lags))
+        if self.hidden is True and self.method == AUTO:
+            object.__setattr__(self, "method", FOR_HIDDEN)
 
     def _check_lags(self) -> None:
         """Raise for a past that cannot be had."""
@@ -216,6 +226,15 @@ class Settings:
                 raise ConfigError(f"{name}={getattr(self, name)!r} needs lags: how many steps of time a row goes back")
         if lags == AUTO and self.masked:
             raise ConfigError("lags='auto' asks twice, and masked runs ask once; say how many steps back rows go")
+
+    def _check_hidden(self) -> None:
+        """Raise for what a search for hidden causes does not go with."""
+        if self.lags:
+            raise ConfigError("hidden=True is for rows without time; lags=0")
+        if self.missing != "complete":
+            raise ConfigError("hidden=True tests errors on the same rows; it needs missing='complete'")
+        if self.weights != DEFAULTS["weights"]:
+            raise ConfigError(f"hidden=True selects effects by itself; it does not go with weights={self.weights!r}")
 
     def _check_masked(self) -> None:
         """Raise for what masks hide, or cannot hide."""

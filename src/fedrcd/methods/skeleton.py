@@ -16,6 +16,7 @@ import numpy as np
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.em_moments import ask_moments
+from fedrcd.methods.hidden.found import HiddenCauses
 from fedrcd.methods.weights import Weights
 from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
@@ -108,6 +109,13 @@ class Estimate:
     marginals: Marginals
     start: IntVector
     """The order that the steps give, before it was refined."""
+    hidden: HiddenCauses | None = None
+    """What is hidden, if it was looked for; then B has the effects that are identified, and zeros elsewhere."""
+
+    @property
+    def marked(self) -> Matrix:
+        """The effects, NaN where they are not identified."""
+        return self.B if self.hidden is None else np.where(self.hidden.open, np.nan, self.B)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,8 @@ class Parts(Generic[T]):
     climb: Callable[[Setting, Marginals, IntVector], Rounds[IntVector]] | None = None
     """Improves the order further, by asking."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
+    hidden: Callable[[T, IntVector, Constraints | None], tuple[IntVector, Matrix, HiddenCauses]] | None = None
+    """Finds hidden causes: from the evidence about all variables and the order, another order, and effects."""
     layers: bool = False
     """Whether several sources are taken at once where their scores leave no doubt."""
 
@@ -139,8 +149,11 @@ class Parts(Generic[T]):
             order = self.refine(evidence.statistic, start, setting.constraints)
         if self.climb:
             order = yield from self.climb(setting, marginals, order)
-        B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints)
-        return Estimate(order, B, tuple(steps), marginals, start)
+        if self.hidden is None:
+            B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints)
+            return Estimate(order, B, tuple(steps), marginals, start)
+        order, B, hidden = self.hidden(evidence.statistic, order, setting.constraints)
+        return Estimate(order, B, tuple(steps), marginals, start, hidden)
 
     def _take_sources(self, setting: Setting, marginals: Marginals, evidence: Evidence[T]) -> Rounds[list[Step]]:
         """Take one source after the other until one variable is left; what lies in the past is taken out before."""

@@ -19,13 +19,22 @@ HEIGHT = 30
 MARGIN = 16
 WEIGHT = 54
 """Width of the longest weight beside an edge, in pixels."""
+BEND = 0.22
+"""Of its length, by which a line between variables with a hidden cause is bent."""
 LONGEST = 28
 """Characters of a name that are drawn."""
 LABELLED = 40
 """Edges up to which each has its weight beside it."""
 
-COLOURS = {"text": "#1c2733", "box": "#ffffff", "border": "#5b7083", "positive": "#b3541e", "negative": "#1f6fb2"}
-"""Blue and orange, which the colour-blind tell apart; negative edges are dashed too."""
+COLOURS = {
+    "text": "#1c2733",
+    "box": "#ffffff",
+    "border": "#5b7083",
+    "positive": "#b3541e",
+    "negative": "#1f6fb2",
+    "hidden": "#6b7280",
+}
+"""Blue and orange, which the colour-blind tell apart; negative edges are dashed too. Hidden causes are grey dots."""
 
 
 class Line(NamedTuple):
@@ -60,6 +69,8 @@ class Drawing(NamedTuple):
     widths: tuple[float, ...]
     placement: Placement
     lines: tuple[Line, ...]
+    shared: tuple[Line, ...]
+    """Between variables that share a hidden cause."""
     size: tuple[float, float]
 
 
@@ -79,12 +90,14 @@ def draw(graph: Graph) -> Drawing:
     lines = _lines(graph, placed, widths)
     aside = np.array([[-WEIGHT / 2, 0], [WEIGHT / 2, 0]])
     beside = [np.array(line.middle) + aside for line in lines]
-    points = np.concatenate([*corners, *(line.points() for line in lines), *beside])
+    hidden = _shared(graph, placed, widths)
+    points = np.concatenate([*corners, *(line.points() for line in (*lines, *hidden)), *beside])
     space = np.array([MARGIN, MARGIN + HEIGHT / 2])
     left, top = points.min(axis=0) - space
     width, height = points.max(axis=0) + space - (left, top)
     placement = Placement(placed.x - left, placed.y - top, placed.bow)
-    return Drawing(labels, widths, placement, _lines(graph, placement, widths), (float(width), float(height)))
+    lines, hidden = _lines(graph, placement, widths), _shared(graph, placement, widths)
+    return Drawing(labels, widths, placement, lines, hidden, (float(width), float(height)))
 
 
 def _lines(graph: Graph, placement: Placement, widths: tuple[float, ...]) -> tuple[Line, ...]:
@@ -95,6 +108,23 @@ def _lines(graph: Graph, placement: Placement, widths: tuple[float, ...]) -> tup
         _line(placement, j, i, widths, 1.2 + 3.3 * float(shares[i, j]), negative=bool(B[i, j] < 0))
         for i, j in np.argwhere(B).tolist()
     )
+
+
+def _shared(graph: Graph, placement: Placement, widths: tuple[float, ...]) -> tuple[Line, ...]:
+    """Lines between variables that share a hidden cause, bent away from boxes and arrows that lie between them."""
+    place = {name: i for i, name in enumerate(graph.names)}
+    return tuple(_bent(placement, place[pair.one], place[pair.other], widths) for pair in graph.confounded)
+
+
+def _bent(placement: Placement, one: int, other: int, widths: tuple[float, ...]) -> Line:
+    """A line to the right of the straight one, with room for a head at both ends."""
+    ends = [(float(placement.x[i]), float(placement.y[i])) for i in (one, other)]
+    (x, y), (u, v) = ends
+    length = max(float(np.hypot(u - x, v - y)), 1.0)
+    aside = BEND * length
+    control = ((x + u) / 2 - aside * (v - y) / length, (y + v) / 2 + aside * (u - x) / length)
+    start, end = (_at_border(at, control, widths[i], 6) for i, at in zip((one, other), ends, strict=True))
+    return Line(one, other, start, control, end, 1.6, negative=False)
 
 
 def draw_svg(
@@ -131,8 +161,10 @@ def draw_svg(
         f"<title>{title}</title>",
         "<defs>",
         *(_arrow_head(sign, colours[sign]) for sign in ("positive", "negative")),
+        *([_arrow_head("hidden", colours["hidden"])] if drawing.shared else []),
         "</defs>",
         f'<rect width="100%" height="100%" fill="{background}"/>' if background != "none" else "",
+        *(_svg_shared(line, graph, colours) for line in drawing.shared),
         *(_svg_line(line, graph, colours) for line in drawing.lines),
     ]
     if len(drawing.lines) <= LABELLED:
@@ -169,7 +201,8 @@ def _at_border(
 def _arrow_head(sign: str, colour: str) -> str:
     return (
         f'<marker id="{sign}" viewBox="0 0 10 10" refX="4" refY="5" markerWidth="11" markerHeight="11" '
-        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.8 L10 5 L0 9.2 z" fill="{colour}"/></marker>'
+        f'markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+        f'<path d="M0 0.8 L10 5 L0 9.2 z" fill="{colour}"/></marker>'
     )
 
 
@@ -183,6 +216,16 @@ def _svg_line(line: Line, graph: Graph, colours: Mapping[str, str]) -> str:
     return (
         f'<path class="edge" data-edge="{line.cause}-{line.effect}" d="{curve}" fill="none" stroke="{colours[sign]}" '
         f'stroke-width="{line.width:.2f}"{dashes} marker-end="url(#{sign})"><title>{escape(words)}</title></path>'
+    )
+
+
+def _svg_shared(line: Line, graph: Graph, colours: Mapping[str, str]) -> str:
+    curve = "M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*line.start, *line.control, *line.end)
+    words = f"{graph.names[line.cause]} ↔ {graph.names[line.effect]}: a cause that was not measured"
+    return (
+        f'<path class="hidden" d="{curve}" fill="none" stroke="{colours["hidden"]}" stroke-width="{line.width:.2f}" '
+        f'stroke-dasharray="2 4" marker-start="url(#hidden)" marker-end="url(#hidden)">'
+        f"<title>{escape(words)}</title></path>"
     )
 
 

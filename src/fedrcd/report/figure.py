@@ -38,12 +38,14 @@ def draw_figure(graph: Graph, ax: Axes | None = None) -> Axes:
             halo = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
             weight = number(float(graph.B[line.effect, line.cause]))
             ax.text(x, y, weight, ha="center", va="center", fontsize=11 * scale, bbox=halo, color=COLOURS["text"])
+    for line in drawing.shared:
+        _draw_line(ax, line, scale, both=True)
     for i in range(len(graph.names)):
         _draw_box(ax, drawing, i, scale)
     return ax
 
 
-def _draw_line(ax: Axes, line: Line, scale: float) -> None:
+def _draw_line(ax: Axes, line: Line, scale: float, *, both: bool = False) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
@@ -51,11 +53,11 @@ def _draw_line(ax: Axes, line: Line, scale: float) -> None:
     ax.add_patch(
         FancyArrowPatch(
             path=curve,
-            arrowstyle="-|>",
+            arrowstyle="<|-|>" if both else "-|>",
             mutation_scale=11 * scale,
             linewidth=line.width * scale,
-            linestyle=(0, (5, 3)) if line.negative else "solid",
-            color=COLOURS["negative" if line.negative else "positive"],
+            linestyle=(0, (1, 2)) if both else (0, (5, 3)) if line.negative else "solid",
+            color=COLOURS["hidden" if both else "negative" if line.negative else "positive"],
             capstyle="butt",
             joinstyle="miter",
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.graphs.comparison import Changes, EdgeChange
-from fedrcd.graphs.dag import total_effects
+from fedrcd.graphs.dag import identified_total_effects
 from fedrcd.report.charts import NAMED, heat_map, order_chart, variance_ladder
 from fedrcd.report.drawing import draw, draw_svg
 from fedrcd.report.edge_rows import LISTED, MAPPED, columns_of, edge_rows, is_large, script_data
@@ -25,7 +25,9 @@ MOST_TOTALS = 500
 """Total effects that are listed besides being drawn."""
 MOST_PAIRS = 100
 """Pairs of variables that are listed, of those that changed places or whose effect is not identified."""
-PAGE_COLOURS = {name: f"var(--{name})" for name in ("text", "border", "positive", "negative")} | {"box": "var(--card)"}
+PAGE_COLOURS = {name: f"var(--{name})" for name in ("text", "border", "positive", "negative", "hidden")} | {
+    "box": "var(--card)"
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +182,7 @@ def _totals(result: Result) -> dict[str, Any]:
     if len(result.names) > MAPPED:
         return {"totals": [], "heat_map": ""}
     B = effects_of(result)
-    totals = total_effects(B)
+    totals = np.nan_to_num(identified_total_effects(result.B))
     shown = strengths(result, totals)
     order = order_indices(result)
     along = np.ix_(order, order)

@@ -12,6 +12,15 @@ from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
 
 
+class Pair(Protocol):
+    """Two variables that share a hidden cause."""
+
+    @property
+    def one(self) -> str: ...
+    @property
+    def other(self) -> str: ...
+
+
 class Graph(Protocol):
     """A causal order over named variables with effects along it."""
 
@@ -25,6 +34,8 @@ class Graph(Protocol):
     def variances(self) -> tuple[float, ...]: ...
     @property
     def units(self) -> Mapping[str, str]: ...
+    @property
+    def confounded(self) -> Sequence[Pair]: ...
 
 
 class Result(Graph, Protocol):

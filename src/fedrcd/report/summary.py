@@ -6,7 +6,7 @@ from html import escape
 
 from fedrcd.graphs.exports import edge_list
 from fedrcd.report.drawing import draw_svg
-from fedrcd.report.result import Result, number
+from fedrcd.report.result import Result, effects_of, number
 
 DRAWN = 40
 """Variables up to which a notebook draws the graph."""
@@ -18,20 +18,21 @@ COLOURS = {
     "border": "currentColor",
     "positive": "#c2622a",
     "negative": "#2f81c9",
+    "hidden": "#808890",
 }
 """Legible on light and on dark notebooks."""
 
 
 def summary_html(result: Result) -> str:
     """HTML for the output of a notebook's cell."""
-    edges = edge_list(result.B, result.names)
+    edges = edge_list(effects_of(result), result.names)
     said = (
         f"{len(result.names)} variables, {_count(len(edges), 'edge')}, {result.rows:,} rows at "
         f"{_count(result.sites, 'site')}, {_count(result.rounds, 'round')}"
     )
     parts = ["<div>", f"<p><b>{escape(result.method)}</b>: {said}</p>"]
     parts.append(f"<p><b>order</b>: {escape(', '.join(result.order))}</p>")
-    if edges and len(result.names) <= DRAWN:
+    if (edges or result.confounded) and len(result.names) <= DRAWN:
         style = 'style="max-width:100%;height:auto"'
         parts.append(draw_svg(result, colours=COLOURS, background="none", styles=style))
     rows = [

@@ -15,6 +15,7 @@ from fedrcd.confidence.checks import Check
 from fedrcd.confidence.replicates import Replicates, Resampled
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.coordinator.run_folder import read_json, write_json
+from fedrcd.methods.hidden.found import HiddenCauses
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
 from fedrcd.protocol.wire import from_bytes, to_bytes
@@ -71,6 +72,7 @@ def _estimate_content(estimate: Estimate) -> dict[str, Any]:
         "steps": steps,
         "marginals": marginals,
         "start": estimate.start,
+        "hidden": None if estimate.hidden is None else asdict(estimate.hidden),
     }
 
 
@@ -88,6 +90,17 @@ def _estimate(content: Mapping[str, Any]) -> Estimate:
         steps=steps,
         marginals=Marginals(**marginals),
         start=np.array(content["start"], dtype=np.int64),
+        hidden=_hidden(content.get("hidden")),
+    )
+
+
+def _hidden(content: Mapping[str, Any] | None) -> HiddenCauses | None:
+    if content is None:
+        return None
+    return HiddenCauses(
+        np.array(content["evidence"], dtype=float),
+        np.array(content["ancestors"], dtype=bool),
+        np.array(content["open"], dtype=bool),
     )
 
 
