@@ -12,6 +12,7 @@ from fedrcd import __version__
 from tests.verification import (
     doors,
     editions,
+    hidden,
     hostile,
     knowledge,
     ledgers,
@@ -28,7 +29,21 @@ from tests.verification.claims import CLAIMS, Claim
 TARGET = Path(__file__).parents[2] / "docs" / "verification.md"
 COMMAND = "python -m tests.verification"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lingam", "CausalDisco")
-SUBJECTS = (packages, series, splits, populations, ledgers, editions, doors, masks, noise, replays, hostile, knowledge)
+SUBJECTS = (
+    packages,
+    series,
+    splits,
+    populations,
+    hidden,
+    ledgers,
+    editions,
+    doors,
+    masks,
+    noise,
+    replays,
+    hostile,
+    knowledge,
+)
 """Modules with claims, in the order of the report."""
 
 

@@ -132,9 +132,20 @@ def identified_total_effects(B: Matrix) -> Matrix:
     """
     unknown = np.isnan(B)
     known = np.where(unknown, 0.0, B)
-    reach = (ancestry((known != 0) | unknown) | np.eye(len(B), dtype=bool)).astype(np.float32)
-    crossed = (reach @ unknown.astype(np.float32) @ reach > 0) & ~np.eye(len(B), dtype=bool)
+    possible, crossed = (known != 0) | unknown, np.zeros(B.shape, dtype=bool)
+    for effect, cause in np.argwhere(unknown).tolist():
+        upto, onwards = _without(possible, effect)[cause].copy(), _without(possible, cause)[:, effect].copy()
+        upto[cause] = onwards[effect] = True
+        crossed |= np.outer(onwards, upto)
+    crossed[np.diag_indices(len(B))] = False
     return np.where(crossed, np.nan, total_effects(known))
+
+
+def _without(edges: BoolMatrix, variable: int) -> BoolMatrix:
+    """Who reaches whom not by way of a variable."""
+    others = edges.copy()
+    others[variable] = others[:, variable] = False
+    return ancestry(others)
 
 
 def standardised_effects(B: Matrix, variances: Sequence[float] | Vector) -> Matrix:

@@ -37,7 +37,10 @@ PENALTY = 1.6
 ROUNDING = 1e-12
 """Share of what is minimised by which it must fall: two machines agree on what is better."""
 
-RIDGE = 1e-9
+MOST_ROWS = 1e8
+"""As which more rows count: float64 does not hold differences as small as more of them could tell."""
+
+RIDGE = 1e-12
 """Added to the variances of predictors, so that two that are nearly the same have a solution."""
 
 
@@ -57,7 +60,7 @@ class WholeTensors:
         """From packed tensors."""
         index = pair_index(tensors.p)
         third = tensors.third[:, index.first, index.second]
-        return cls(rows, tensors.cov, third, unpack_symmetric(tensors.p, tensors.fourth))
+        return cls(min(rows, MOST_ROWS), tensors.cov, third, unpack_symmetric(tensors.p, tensors.fourth))
 
 
 @dataclass(slots=True, eq=False)

@@ -4,8 +4,8 @@ The order that was found as if nothing were hidden is explained variable by vari
 where it was turned. What is claimed of the result, and what not:
 
 - A pair with a hidden cause has no identified effect, in either direction: one may be there beside the hidden cause.
-- If m and k share a hidden cause, m the earlier, then an effect of j on m may reach k through such an effect. So j is
-  an ancestor of k where both have one of j, but the size of its direct effect on k is not identified.
+- If m and k share a hidden cause, an effect of j on one may reach the other by an effect between the two. So j is an
+  ancestor of both where both have an effect of it, but the sizes of the direct ones are not identified.
 - Between two errors that pass for Gaussian nothing tells an effect from its reverse or from a hidden cause: it is left
   open, and no ancestor is claimed.
 
@@ -94,8 +94,8 @@ def claims(found: Explained) -> tuple[Matrix, HiddenCauses]:
     near = _near_gaussian(found)
     untold = edges & near[:, None] & near
     open_effects = hidden | hidden.T | untold | untold.T
-    through = (hidden.astype(int) @ edges.astype(int)) > 0  # an earlier one that shares a hidden cause has the effect
-    open_effects |= edges & through
+    shared = (hidden | hidden.T).astype(int)
+    open_effects |= edges & (shared @ edges.astype(int) > 0)
     ancestors = ancestry(edges & ~untold)
     return np.where(edges & ~open_effects, B, 0.0), HiddenCauses(evidence, ancestors, open_effects)
 
