@@ -24,7 +24,7 @@ HSIC_ROWS = 2_000
 """Above which the tests of `lingam` need too much memory: it gets a subsample of so many rows."""
 
 
-class Claims(NamedTuple):
+class GraphClaims(NamedTuple):
     """What a method says, or what is true: [i, j] for j on i; confounded pairs are symmetric."""
 
     ancestors: BoolMatrix
@@ -54,14 +54,16 @@ class HiddenModel:
         return self.model.sample(rows, rng)[:, : self.p]
 
     @property
-    def truth(self) -> Claims:
+    def truth(self) -> GraphClaims:
         """What is true of the variables that are seen."""
         seen, of_hidden = self.model.B[: self.p, : self.p], self.model.B[: self.p, self.p :] != 0
         shared = (of_hidden.astype(int) @ of_hidden.T.astype(int)) > 0
-        return Claims(ancestry(seen), shared & ~np.eye(self.p, dtype=bool), seen != 0)
+        return GraphClaims(ancestry(seen), shared & ~np.eye(self.p, dtype=bool), seen != 0)
 
 
-def drawn(noise: str, rows: int, seed: int, *, p: int = 10, most: int = 3, weak: bool = False) -> tuple[Claims, Matrix]:
+def drawn(
+    noise: str, rows: int, seed: int, *, p: int = 10, most: int = 3, weak: bool = False
+) -> tuple[GraphClaims, Matrix]:
     """The truth and the rows of a data set; with `most` = 0 nothing is hidden."""
     rng = np.random.default_rng([25, seed, rows, p, most, zlib.crc32(noise.encode())])
     hidden = int(rng.integers(1, most + 1)) if most else 0
@@ -69,10 +71,10 @@ def drawn(noise: str, rows: int, seed: int, *, p: int = 10, most: int = 3, weak:
     return model.truth, model.sample(rows, rng)
 
 
-def of_lingam(name: str) -> Callable[[Matrix], Claims]:
+def of_lingam(name: str) -> Callable[[Matrix], GraphClaims]:
     """A method of the `lingam` package; what it says of ancestors is its own list, or follows from its edges."""
 
-    def claim(X: Matrix) -> Claims:
+    def claim(X: Matrix) -> GraphClaims:
         import lingam
 
         with warnings.catch_warnings():
@@ -86,12 +88,12 @@ def of_lingam(name: str) -> Callable[[Matrix], Claims]:
             above = np.zeros_like(edges)
             for variable, ancestors in enumerate(model.ancestors_list_):
                 above[variable, list(ancestors)] = True
-        return Claims(above, np.isnan(B) | np.isnan(B.T), edges)
+        return GraphClaims(above, np.isnan(B) | np.isnan(B.T), edges)
 
     return claim
 
 
-CLAIMANTS: dict[str, Callable[[Matrix], Claims]] = {
+CLAIMANTS: dict[str, Callable[[Matrix], GraphClaims]] = {
     "lingam.RCD": of_lingam("RCD"),
     "lingam.BottomUpParceLiNGAM": of_lingam("BottomUpParceLiNGAM"),
 }
@@ -106,7 +108,7 @@ def find_hidden(
     said = CLAIMANTS[method](X)
     taken = time.perf_counter() - start
     row: Row = {"fit_seconds": taken}
-    for kind, claimed, true in zip(Claims._fields, said, truth, strict=True):
+    for kind, claimed, true in zip(GraphClaims._fields, said, truth, strict=True):
         half = np.triu(np.ones_like(true), 1) if kind == "confounded" else np.ones_like(true)
         row |= {
             f"{kind}_hits": int((claimed & true & half).sum()),
