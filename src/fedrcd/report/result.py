@@ -12,7 +12,7 @@ from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
 
 
-class Pair(Protocol):
+class SharedCause(Protocol):
     """Two variables that share a hidden cause."""
 
     @property
@@ -35,7 +35,7 @@ class Graph(Protocol):
     @property
     def units(self) -> Mapping[str, str]: ...
     @property
-    def confounded(self) -> Sequence[Pair]: ...
+    def confounded(self) -> Sequence[SharedCause]: ...
 
 
 class Result(Graph, Protocol):
