@@ -29,9 +29,6 @@ EPSILON, DELTA = "epsilon", "delta"
 ACCOUNT, BUDGET = "account", "epsilon_budget"
 """Where it is charged, and how much may be spent there: no options of the method."""
 
-FOR_HIDDEN = "fedrcd-s"
-"""The method that looks for hidden causes."""
-
 MOST_LAGS = 5
 """Steps of time that rows go back at most where the number is chosen."""
 
@@ -86,7 +83,7 @@ class Settings:
     lags: int | Literal["auto"] = _setting(0, str, "Steps of time that every row goes back, or auto.")
     time: str = _setting("", str, "Column of times: numbers, dates or ISO 8601.")
     subject: str = _setting("", str, "Column of subjects, each with a series of its own.")
-    hidden: bool = _setting(False, bool, "Look for causes that were not measured; takes fedrcd-s.")
+    hidden: bool = _setting(False, bool, "Look for causes that were not measured, in one round.")
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
     knowledge: Any = _setting(None, "path", "TOML file of prior knowledge about the graph, which is enforced.")
 
@@ -212,7 +209,9 @@ class Settings:
         if isinstance(self.lags, str) and self.lags.isdigit():  # as the command line gives it
             object.__setattr__(self, "lags", int(self.lags))
         if self.hidden is True and self.method == AUTO:
-            object.__setattr__(self, "method", FOR_HIDDEN)
+            from fedrcd.methods.registry import first
+
+            object.__setattr__(self, "method", first(lambda card: "hidden" in card.options).name)
 
     def _check_lags(self) -> None:
         """Raise for a past that cannot be had."""
