@@ -26,6 +26,7 @@ from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.methods.deflations.tensors import TensorEvidence
 from fedrcd.methods.hidden.explanations import EFFECT, HIDDEN, Explained, WholeTensors, explain, improve
 from fedrcd.methods.hidden.found import HiddenCauses
+from fedrcd.statistics.tensor_cumulants import TensorCumulants
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 Caution = Literal["alarm", "screen"]
@@ -53,6 +54,8 @@ class HiddenSearch:
         self, evidence: TensorEvidence, order: IntVector, constraints: Constraints | None = None
     ) -> tuple[IntVector, Matrix, HiddenCauses]:
         """The order, the effects that are identified, in units of the data, and what is hidden."""
+        if not isinstance(evidence.tensors, TensorCumulants):
+            raise ConfigError("hidden=True does not work on a graphics card; leave the card out")
         rows = evidence.tensors.count
         require_rows_for(len(order), rows)
         if constraints is not None and (constraints.required_paths & ~constraints.required).any():
