@@ -16,7 +16,7 @@ from tests.federation.edition_histories import told_people
 from fedrcd.data.table import Table
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.ledger.ledger import Ledger
-from fedrcd.federation.ledger.refresh_messages import ContributionReply, NewsReply
+from fedrcd.federation.ledger.refresh_messages import ContributionReply, LedgerNews, NewsReply
 from fedrcd.federation.ledger.verify import verify_ledger
 from fedrcd.federation.masking.statements import RollCall
 from fedrcd.federation.masking.vectors import Shape
@@ -67,7 +67,6 @@ class Judge:
     people: dict[bytes, str] = field(default_factory=dict)
     forced: set[str] = field(default_factory=set)
     erased: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    erasing: set[str] = field(default_factory=set)
     behind: dict[Key, Behind] = field(default_factory=dict)
     maybe: dict[Key, Behind] = field(default_factory=dict)
     computing: list[tuple[str, int, np.ndarray]] = field(default_factory=list)
@@ -77,6 +76,9 @@ class Judge:
     vectors: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
     run_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
     statements: set[str] = field(default_factory=set)
+    declared: dict[tuple[str, str], int] = field(default_factory=dict)
+    stale: set[str] = field(default_factory=set)
+    """Sites whose stores are older copies just now."""
     cohorts: dict[str, set[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(set))
     heads: dict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
     contributed: dict[tuple[str, str, int], np.ndarray] = field(default_factory=dict)
@@ -126,10 +128,12 @@ class Judge:
             message: Any = unpack_message(reply, ANSWERS)
             if message.refusal is not None:
                 return f"{type(message).__name__} refused: {message.refusal}"
-            if isinstance(message, ContributionReply):
+            if isinstance(message, RollCallReply):
+                self.declared |= {(site, one.label): one.rows for one in message.blocks}
+            elif isinstance(message, ContributionReply):
                 self._contributes(site, message)
             elif isinstance(message, NewsReply):
-                self._believes(site, message)
+                self._believes(site, request, message)
             elif isinstance(message, MaskedCallReply):
                 self._called(site, message)
             elif isinstance(message, MaskedReply):
@@ -185,6 +189,7 @@ class Judge:
         if isinstance(ask, MaskedAsk):
             said = [RollCall.read(text) for text, _ in ask.roll_calls]
             true = all(text in self.statements for text, _ in ask.roll_calls) and len({one.terms for one in said}) == 1
+            true = true and said[0].run == reply.run
             self.require("masks", true, f"site {site} masked after a roll call that was not held")
             self.cohorts[site].add(said[0].cohort)
             told = len(self.cohorts[site]) == 1
@@ -208,14 +213,15 @@ class Judge:
 
     def _released(self, site: str, key: Key, sums: dict[str, Any] | None) -> None:
         """Sums of rows leave."""
+        self.require("history", site not in self.stale, f"site {site} sent sums from an older copy of its store")
         found = self.behind.get(key) or self.maybe.get(key)
         self.require("log", found is not None, f"site {site} sent sums that it never summed")
         if found is None:
             return
         for block, rows in found.rows.items():
             self.require("rows", len(rows) >= LEAST_ROWS, f"site {site} sent sums of {len(rows)} rows")
-            who = {self.people.get(site.encode() + row.tobytes()) for row in rows}
-            gone = who & self.erased[site] - self.erasing
+            who = self.whose(site, rows)
+            gone = who & self.erased[site]
             self.require("erased", not gone, f"site {site} sent sums of {len(gone)} erased persons")
             strange = None in who
             self.require("rows", not strange, f"site {site} sent sums of rows that it never had")
@@ -224,6 +230,10 @@ class Judge:
             if site not in self.world.renewed:
                 self._spend(site, rows, found.numbers)
         self.releases.append(Summed(site, found.depth, np.concatenate(list(found.rows.values()))))
+
+    def whose(self, site: str, rows: np.ndarray) -> set[str | None]:
+        """Whose rows they are; None for those of nobody."""
+        return {self.people.get(site.encode() + row.tobytes()) for row in rows}
 
     def _spend(self, site: str, rows: np.ndarray, numbers: int) -> None:
         """Count what was told about every row: at least the most that left about each set of rows."""
@@ -236,14 +246,16 @@ class Judge:
         allowed = self.world.rules[site].share * rows.size
         self.require("budget", most <= allowed, f"site {site} told {most} numbers about a row, of {allowed:.0f}")
 
-    def _believes(self, site: str, reply: NewsReply) -> None:
-        if reply.head is None:
-            return
-        seen = self.heads[site]
-        known = seen.get(reply.head.number, reply.head.hash)
-        fits = known == reply.head.hash and reply.head.number >= max(seen, default=0)
-        self.require("ledger", fits, f"site {site} believed a ledger that was rolled back or rewritten")
-        seen[reply.head.number] = reply.head.hash
+    def _believes(self, site: str, packet: Packet, reply: NewsReply) -> None:
+        """A site believes what it is shown of the ledger: nothing of it may be otherwise than before."""
+        news, seen = unpack_message(packet, LedgerNews), self.heads[site]
+        changed = [one.number for one in news.entries if seen.get(one.number, one.hash) != one.hash]
+        self.require("ledger", not changed, f"site {site} believed a ledger that was rewritten")
+        longest = max(seen, default=0)
+        shown = news.entries[-1].number if news.entries else 0
+        self.require("ledger", shown >= longest, f"site {site} believed a ledger that was rolled back")
+        seen |= {one.number: one.hash for one in news.entries}
+        assert reply.site == site
 
     # what a coordinator finds
 
@@ -272,6 +284,8 @@ class Judge:
         rows: dict[str, np.ndarray] = {}
         for name, block, _, sums in recorded:
             if name == site:
+                most = self.declared.get((site, block), sums.most_rows)
+                self.require("declared", sums.most_rows <= most, f"sums of more rows than site {site} declared count")
                 known = self.left.get((site, block, digest_of(sums)))
                 if known is None:
                     lied = site in self.world.tainted
@@ -288,9 +302,10 @@ class Judge:
         try:
             with self.world.service(site).store() as store:
                 entries = store.entries()
-                ids = sorted(self.erased[site] - self.erasing)
+                ids = sorted(self.erased[site])
                 kept = is_among(store.marker.of_ids(ids), store.struck.persons())
-                runs = list(store._database.rows("SELECT state FROM masked_runs WHERE terms <> ''"))
+                runs = [json.loads(str(one)) for (one,) in store._database.rows("SELECT state FROM masked_runs")]
+                labels = {one.label for one in store.editions.editions()}
                 damage = store._database.damage()
         except FedrcdError as problem:
             if "never finished" in str(problem) and not self.answered[site] and not self.erased[site]:
@@ -305,8 +320,14 @@ class Judge:
         self.require("durable", not damage, f"the store of site {site} is damaged: {damage[:1]}")
         heard = self.world.heard_masked.get(site)
         if heard is not None:
-            over = [text for (text,) in runs if json.loads(str(text))["expires"] <= heard]
+            over = [one for one in runs if one["expires"] <= heard and (one["secret"] or one["answer"])]
             self.require("masks", not over, f"site {site} keeps keys of {len(over)} runs that are over")
+        used = [one for one in runs if one["secret"] and any(key[:2] == (site, one["run"]) for key in self.vectors)]
+        self.require("masks", not used, f"site {site} keeps keys of masks that it has used")
+        apart = {one.version for one in entries if one.outcome == ANSWERED} - labels
+        self.require("durable", not apart, f"site {site} logged answers about editions that it does not know")
+        broken = [one.detail for one in entries if one.outcome == "failed" or "damaged" in one.detail]
+        self.require("ends", not broken, f"site {site} failed: {broken[:1]}")
 
     def looks_at_ledger(self) -> None:
         """The ledger verifies, holds what it acknowledged, and its sums are those of the rows that were contributed."""

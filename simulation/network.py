@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedrcd.federation.coordinator.gather import Fault
+from fedrcd.federation.messages.envelope import is_message
+from fedrcd.federation.messages.requests import pack_reply, unpack_reply
 from fedrcd.protocol.wire import Packet
 from simulation.disk import Killed
 from simulation.events import COORDINATOR, DISKS, Trouble
 
 if TYPE_CHECKING:
     from simulation.world import World
+
+MOST = 400
+"""Messages after which a run is taken to go on for ever."""
 
 OLDER = "fedrcd-federation/0"
 
@@ -30,13 +35,15 @@ class Network:
     delivered: int = 0
     late: list[tuple[str, Packet]] = field(default_factory=list)
     earlier: dict[str, list[Packet]] = field(default_factory=dict)
+    twist: Callable[[str, Packet], Packet] | None = None
+    """What a coordinator that lies sends instead."""
     altered: set[str] = field(default_factory=set)
     """Sites whose replies were changed on the way in this event."""
 
     def begin(self, troubles: tuple[Trouble, ...]) -> None:
         """What goes wrong from here on."""
         self.troubles = [one for one in troubles if one.what not in DISKS]
-        self.sent, self.delivered, self.altered = {}, 0, set()
+        self.sent, self.delivered, self.altered, self.twist = {}, 0, set(), None
 
     def deliver(self, packets: Mapping[str, Packet], seconds: float) -> Iterator[tuple[str, Packet | Fault]]:
         """The reply of every site, in any order; a fault for each that does not reply."""
@@ -49,6 +56,9 @@ class Network:
         for k in self.world.rng.permutation(len(names)).tolist():
             site = names[k]
             self.delivered += 1
+            if self.delivered > MOST:
+                self.world.judge.wrong(f"ends: {MOST} messages and no end")
+                raise Killed(COORDINATOR)
             self._meet("stop", COORDINATOR, self.delivered)
             self.sent[site] = self.sent.get(site, 0) + 1
             what = self._met(site)
@@ -78,6 +88,8 @@ class Network:
         return ""
 
     def _carried(self, site: str, packet: Packet, what: str) -> Packet | Fault:
+        if self.twist is not None:
+            packet = self.twist(site, packet)
         if what in ("drop-request", "partition"):
             return Fault.SILENT
         if what == "delay":
@@ -97,10 +109,13 @@ class Network:
         if what == "drop-reply":
             return Fault.SILENT
         if what == "stale":
-            return before[int(self.world.rng.integers(len(before)))]
-        if what in ("flip-reply", "truncate", "older-reply"):
+            alike = [one for one in before if _kind(one) == _kind(reply)]
+            return alike[int(self.world.rng.integers(len(alike)))]
+        if what in ("flip-reply", "truncate", "older-reply", "twice-the-rows"):
             self.altered.add(site)
-            change: Any = {"flip-reply": flipped, "truncate": cut, "older-reply": lambda one, _: older(one)}[what]
+            change: Any = {"flip-reply": flipped, "truncate": cut, "older-reply": lambda one, _: older(one)}.get(
+                what, doubled
+            )
             changed: Packet = change(reply, self.world.rng)
             return changed
         return reply
@@ -139,6 +154,19 @@ def older(packet: Packet) -> Packet:
     header = json.loads(json.dumps(packet.header))
     header["fedrcd"] = OLDER
     return Packet(header, packet.arrays)
+
+
+def doubled(packet: Packet, rng: np.random.Generator) -> Packet:
+    """An answer as if every row of it were there twice."""
+    del rng
+    if is_message(packet):
+        return packet
+    reply = unpack_reply(packet)
+    return pack_reply(replace(reply, blocks=tuple((label, sums and sums + sums) for label, sums in reply.blocks)))
+
+
+def _kind(packet: Packet) -> object:
+    return packet.header["message"]["kind"] if is_message(packet) else len(packet.arrays)
 
 
 def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:

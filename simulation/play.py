@@ -68,6 +68,7 @@ def _lived(life: Life, folder: Path) -> Played:
                 if world.judge.problems:
                     break
             else:
+                world.heals()
                 world.judge.ends()
     return Played(
         life,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tests.federation.edition_histories import ENDS
 
 from fedrcd.api.membership import membership, withdraw
 from fedrcd.cli.site_editions import permit
@@ -27,15 +28,16 @@ from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.messages.envelope import is_message
-from fedrcd.federation.messages.requests import federation_digest
+from fedrcd.federation.messages.requests import federation_digest, pack_request, unpack_reply
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.erasure import strike_rows
 from fedrcd.federation.site.service import SiteService, open_door, read_tables
 from fedrcd.federation.site.settings import SiteSettings
-from fedrcd.federation.site.store import FILE
+from fedrcd.federation.site.store import FILE, Store
 from fedrcd.methods.settings import Settings
 from fedrcd.protocol.wire import Packet
 from fedrcd.statistics.grid import ARITHMETIC
+from simulation import lies
 from simulation.disk import Disk, Failing, Killed
 from simulation.edges import Edges, key_of
 from simulation.events import COORDINATOR, DISKS, Event, Life
@@ -69,6 +71,11 @@ class World:
         self.tables: dict[str, pd.DataFrame] = {}
         self.pools: dict[str, pd.DataFrame] = {}
         self.handed: dict[str, SiteSettings] = {}
+        self.written: set[str] = set()
+        """Sites whose file holds their table as it is."""
+        self.copies: dict[str, list[bytes]] = defaultdict(list)
+        """Copies of stores, and of the ledger, from before."""
+        self.roll_calls: list[tuple[tuple[str, str], ...]] = []
         self.rules = {site: Rules(share=SCARCE if self.rng.random() < 0.4 else 0.5) for site in life.sites}
         self.unfinished: RunPlan | None = None
         self.runs = 0
@@ -113,6 +120,7 @@ class World:
     def put(self, site: str, table: pd.DataFrame) -> None:
         """The table of a site from now on; whose rows they are is told to the judge."""
         self.tables[site] = table.reset_index(drop=True)
+        self.written.discard(site)
         for one, values in zip(table["id"], table[list(NAMES)].to_numpy(float), strict=True):
             if not np.isnan(values).any():
                 self.judge.people[site.encode() + values.tobytes()] = one
@@ -137,7 +145,9 @@ class World:
     def settings(self, site: str) -> SiteSettings:
         """How a site is served, with its table as it is now."""
         path = self.folder / f"{site}.parquet"
-        self.tables[site].to_parquet(path, index=False)
+        if site not in self.written:
+            self.tables[site].to_parquet(path, index=False)
+            self.written.add(site)
         keyed = self.life.kind != "trial"
         return SiteSettings(
             name=site,
@@ -206,6 +216,8 @@ class World:
             getattr(self, f"do_{event.kind.replace('-', '_')}")(event)
         except Killed as killed:
             self.told("is killed", str(killed))
+        except Exception as problem:
+            self.judge.wrong(f"ends: {event.kind} raised {type(problem).__name__}: {problem}")
         for machine in (*self.life.sites, COORDINATOR):
             failing = self.disk.failing.get(machine)
             if failing is not None:
@@ -218,7 +230,8 @@ class World:
         self.handed.clear()
         for site in sorted(self.touched - {COORDINATOR}):
             self.judge.looks(site)
-        self.judge.erasing.clear()
+        if event.kind in ("run", "refresh"):
+            self._copy()
         if self.has_ledger and (event.kind == "refresh" or COORDINATOR in self.touched):
             self.judge.looks_at_ledger()
 
@@ -409,6 +422,7 @@ class World:
         """The ledger is brought up to date."""
         if not self.has_ledger:
             return
+        held = self._payloads()
         self.touched.add(COORDINATOR)
         plan = replace(self.plan(), ledger=str(self.ledger), settings=Settings(arithmetic="exact"))
         conductor = Conductor(plan, self.federation, None, lambda _: None, surroundings=self.edges.of(COORDINATOR))
@@ -420,10 +434,27 @@ class World:
             self._require_due(problem, event, "a refresh")
             return
         self._refreshed(refreshed)
+        files = [path.read_bytes() for path in self.ledger.parent.glob("ledger.db*")]
+        now = self._payloads()
+        for place, old in held.items():
+            stays = now.get(place) != old and any(old[-120:-60] in one for one in files)
+            self.judge.require("old bytes", not stays, f"what site {place[0]} replaced is in the files of the ledger")
+
+    def _payloads(self) -> dict[tuple[str, str], bytes]:
+        """What the ledger holds of every block."""
+        with Ledger.open(self.ledger, surroundings=self.edges.of(COORDINATOR)) as ledger:
+            return {place: ledger.payload(place) for place in ledger.roster.standings}
 
     def _refreshed(self, refreshed: Refreshed) -> None:
         self.covered("refreshes")
         self.told(f"refreshed {json.dumps(refreshed.as_dict(), sort_keys=True)}", COORDINATOR)
+        with Ledger.open(self.ledger, surroundings=self.edges.of(COORDINATOR)) as ledger:
+            standing = {site: one.version for (site, _), one in ledger.roster.standings.items()}
+        for site, version in standing.items():
+            rows = self.judge.contributed.get((site, site, version), np.empty((0, P)))
+            gone = self.judge.whose(site, rows) & self.judge.erased[site]
+            waits = not gone or refreshed.pending.get(site) or site in self.judge.withdrawn or site in self.judge.stale
+            self.judge.require("erased", waits, f"the erasure of {len(gone)} at site {site} is neither done nor waits")
         for site, numbers in refreshed.entries.items():
             self.told_entries[site] += numbers
             if numbers:
@@ -432,13 +463,96 @@ class World:
     # lies
 
     def do_lie(self, event: Event) -> None:
-        """Comes later."""
+        """A coordinator asks what it may not, or shows sites what was never said."""
+        if self.life.kind == "masked" and self.rng.random() < 0.8:
+            self.network.twist = lies.twisted(self)
+            self.conduct(self.plan(), event._replace(troubles=(lies.TOLD,)))
+            return
+        self.respond(event.site, pack_request(lies.unfair(self, event.site)))
+
+    def _copy(self) -> None:
+        """Backups, as people make them."""
+        for site in self.life.sites:
+            path = self.disk.root / site / FILE
+            if path.exists() and not path.with_name(f"{FILE}-wal").exists():
+                self.copies[site].append(path.read_bytes())
+        if self.has_ledger:
+            self.copies[COORDINATOR].append(self.ledger.read_bytes())
 
     def do_stale_store(self, event: Event) -> None:
-        """Comes later."""
+        """An older copy of a store is brought back; then the newest again."""
+        site, path = event.site, self.disk.root / event.site / FILE
+        if not self.copies[site] or not path.exists():
+            return
+        newest, older = path.read_bytes(), self.copies[site][int(self.rng.integers(len(self.copies[site])))]
+        entries, _ = self._remembered(site)
+        path.write_bytes(older)
+        before, contributed = self._remembered(site)
+        if before == entries or (self.life.kind == "trial" and self._version_of(site) <= contributed):
+            path.write_bytes(newest)
+            return
+        self.covered("older stores")
+        self.judge.stale.add(site)
+        if self.life.kind == "trial":  # only the ledger knows better
+            self.do_refresh(event._replace(troubles=(lies.TOLD,)))
+        else:
+            self.conduct(self.plan(), event._replace(troubles=(lies.TOLD,)))
+        path.write_bytes(newest)
+        self.judge.stale.clear()
+
+    def _remembered(self, site: str) -> tuple[int, int]:
+        """How far the log of a store goes, and how many contributions it made."""
+        with Store(self.disk.root / site, site, self.edges.of(site)) as store:
+            return len(store.lines()), store.sent.latest_version(site)
+
+    def _version_of(self, site: str) -> int:
+        """The latest contribution of a site that the ledger has taken in."""
+        with Ledger.open(self.ledger, surroundings=self.edges.of(COORDINATOR)) as ledger:
+            return ledger.roster.versions.get((site, site), 0)
 
     def do_stale_ledger(self, event: Event) -> None:
-        """Comes later."""
+        """A ledger is brought back as it was, and may be continued otherwise; then the newest again."""
+        if not self.copies[COORDINATOR]:
+            return
+        newest = self.ledger.read_bytes()
+        older = self.copies[COORDINATOR][int(self.rng.integers(len(self.copies[COORDINATOR])))]
+        if older == newest:
+            return
+        self.covered("older ledgers")
+        self.ledger.write_bytes(older)
+        if self.rng.random() < 0.6:
+            with Ledger.open(self.ledger, surroundings=self.edges.of(COORDINATOR)) as ledger:
+                for _ in range(int(self.rng.integers(1, 8))):
+                    ledger.record_result("another", {}, "past")
+        self.do_refresh(event._replace(troubles=(lies.TOLD,)))
+        self.ledger.write_bytes(newest)
+
+    # the end
+
+    def heals(self) -> None:
+        """Nothing goes wrong any more and all dates pass: every site answers, or more rows would end its refusal."""
+        self.edges.offsets.clear()
+        self.network.begin(())
+        self.handed.clear()
+        self.told("nothing goes wrong any more")
+        if self.life.kind == "masked":
+            return
+        for _ in range(2):
+            self.edges.wait(31 * DAY)
+            refused = {}
+            for site in self.life.sites:
+                reply = self.respond(site, pack_request(lies.fair(self, site)))
+                refused[site] = "" if isinstance(reply, Fault) else str(unpack_reply(reply).refusal or "")
+        for site, code in refused.items():
+            due = code in ("", *ENDS) or (code == "withdrawn" and site in self.judge.withdrawn)
+            due = due and (code != "data" or self._too_few(site))
+            self.judge.require("ends", due, f"site {site} answers no more: {code}")
+
+    def _too_few(self, site: str) -> bool:
+        """Whether a site says that too few rows are left to hide those who are gone among, or that there are none."""
+        with self.service(site).store() as store:
+            detail = store.entries()[-1].detail
+        return "too few rows to hide" in detail or "no row without missing" in detail
 
 
 def _people(site: str, rng: np.random.Generator) -> pd.DataFrame:

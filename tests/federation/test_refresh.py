@@ -179,6 +179,14 @@ def test_a_contribution_that_was_lost_on_the_way_is_handed_over_at_the_next_refr
         assert set(ledger.roster.standings) == {(site, site) for site in NAMES}
 
 
+def test_a_block_that_was_taken_out_stays_out_and_stops_no_refresh_of_others(federated):
+    federated.refresh()
+    with federated.services[A].store() as store:
+        store.sent.withdraw(A, store.today())
+    federated.erase(B, 60)
+    assert {site: len(numbers) for site, numbers in federated.refresh().entries.items()} == {A: 0, B: 1, C: 0}
+
+
 def test_a_block_with_another_name_is_in_the_ledger_once(federated):
     """And once more under the first name, when it has that again."""
     federated.refresh()

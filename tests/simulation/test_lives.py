@@ -1,5 +1,8 @@
 """Whole federations drawn from seeds: what must be true is true, and the same seed is the same life."""
 
+import json
+from pathlib import Path
+
 import pytest
 from simulation.events import Life, life_of
 from simulation.planted import listed
@@ -7,6 +10,15 @@ from simulation.play import play
 from simulation.shorten import shortened
 
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
+
+
+KEPT = [json.loads(line) for line in Path(__file__).with_name("kept.jsonl").read_text(encoding="utf-8").splitlines()]
+"""Lives that failed once, shortened."""
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=[one["what"][:40] for one in KEPT])
+def test_what_failed_once_goes_as_it_must(kept):
+    assert play(Life.read(json.dumps(kept["life"]))).problems == []
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -6,7 +6,9 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from tempfile import TemporaryFile
+from typing import IO
 
 import numpy as np
 
@@ -27,7 +29,7 @@ def most_repeated(texts: Iterable[Sequence[str]]) -> int:
     key = secrets.token_bytes(32)
     with ExitStack() as stack:
         held: list[list[bytes]] = [[] for _ in range(BUCKETS)]
-        files = [stack.enter_context(TemporaryFile()) for _ in range(BUCKETS)]
+        files: list[IO[bytes]] = []  # most tables need none
         count = 0
         for some in texts:
             for one in some:
@@ -35,14 +37,22 @@ def most_repeated(texts: Iterable[Sequence[str]]) -> int:
                 held[mark[0] % BUCKETS].append(mark)
             count += len(some)
             if count > IN_MEMORY:
+                files = files or [stack.enter_context(TemporaryFile()) for _ in range(BUCKETS)]
                 for file, marks in zip(files, held, strict=True):
                     file.write(b"".join(marks))
                     marks.clear()
                 count = 0
         most = 0
-        for file, marks in zip(files, held, strict=True):
-            file.seek(0)
-            together = np.frombuffer(file.read() + b"".join(marks), dtype=f"V{BYTES}").view(f"S{BYTES}")
+        for number, marks in enumerate(held if files else [list(chain.from_iterable(held))]):
+            together = np.frombuffer(_whole(files, number) + b"".join(marks), dtype=f"V{BYTES}").view(f"S{BYTES}")
             if len(together):
                 most = max(most, int(np.unique(together, return_counts=True)[1].max()))
         return most
+
+
+def _whole(files: Sequence[IO[bytes]], number: int) -> bytes:
+    """All that was written to one of the files, if there are any."""
+    if not files:
+        return b""
+    files[number].seek(0)
+    return files[number].read()

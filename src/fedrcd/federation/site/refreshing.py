@@ -53,6 +53,8 @@ class Refreshing:
         require_newest(member, versions)
         renewals = []
         for table in tables:
+            if store.sent.is_withdrawn(table.block):
+                continue  # it stays out until people here bring it back
             last = store.sent.latest(table.block)
             lacks = last is not None and versions.get(table.block, 0) < last.version
             renewals.append(renew(member, table, store.today(), again=lacks))

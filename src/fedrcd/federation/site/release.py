@@ -26,7 +26,8 @@ import numpy as np
 from fedrcd.data.federation import Federation
 from fedrcd.data.rows import Chunk, count_rows, is_complete
 from fedrcd.data.table import Table
-from fedrcd.errors import DataError, FileError, StatisticError
+from fedrcd.errors import DataError, FedrcdError, FileError, StatisticError
+from fedrcd.federation.masking.site_run import RunAborted, RunRefused
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import SUMS
 from fedrcd.federation.rules import Rules
@@ -218,7 +219,7 @@ class Door:
         code = code_of(problem)
         if self.dry_run is not None or code is Refusal.WAITING:
             return
-        known = isinstance(problem, Refused | DataError | FileError)
+        known = isinstance(problem, FedrcdError)
         lines = "".join(traceback.format_exception(problem, limit=-3)).splitlines()
         detail = str(problem) if known else " | ".join(line.strip() for line in lines)
         try:
@@ -458,6 +459,8 @@ def code_of(problem: BaseException) -> Refusal:
     """The code under which a failure is known to others: its text may hold data."""
     if isinstance(problem, Refused):
         return problem.code
+    if isinstance(problem, RunAborted | RunRefused):
+        return Refusal.RUN
     return Refusal.DATA if isinstance(problem, DataError | FileError) else Refusal.FAILED
 
 
