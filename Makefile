@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network simulation test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -120,6 +120,14 @@ test-network: setup ## faults between machines: a coordinator and three sites in
 SEEDS ?= 200
 simulation: setup ## whole federations in one process, each from a seed: SEEDS=200, or SEED=n for the story of one
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)$(if $(PLANTED), --planted))
+
+simulation-traces: setup ## the same 100 seeds on every supported interpreter that is here: the traces must be the same
+	@mkdir -p build && .venv/bin/python -m simulation --seeds 100 --traces | grep -E '^[0-9]+ [0-9a-f]{64}$$' > build/traces
+	@for v in $(OTHERS); do \
+	  $(MAKE) --no-print-directory .venv-$$v/ready && \
+	  .venv-$$v/bin/python -m simulation --seeds 100 --traces | grep -E '^[0-9]+ [0-9a-f]{64}$$' | cmp - build/traces && \
+	  echo "$$(wc -l < build/traces) traces on python$$v are those of python$(OWN)" || exit 1; \
+	done
 
 # Interpreters that are not here are named.
 test-pythons: ## run core tests on every other supported interpreter that is here

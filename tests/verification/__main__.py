@@ -22,6 +22,7 @@ from tests.verification import (
     populations,
     replays,
     series,
+    simulations,
     splits,
 )
 from tests.verification.claims import CLAIMS, Claim
@@ -43,6 +44,7 @@ SUBJECTS = (
     replays,
     hostile,
     knowledge,
+    simulations,
 )
 """Modules with claims, in the order of the report."""
 
