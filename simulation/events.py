@@ -69,7 +69,17 @@ AT_A_SITE = {
 ASKED = {"run": 6.0, "resume": 1.5, "refresh": 5.0}
 LIES = {"lie": 1.6, "stale-store": 0.8, "stale-ledger": 0.7, "withdraw": 0.4}
 
-MESSAGES = ("drop-request", "drop-reply", "duplicate", "delay", "partition", "stale", "flip-request", "older-request")
+MESSAGES = (
+    "drop-request",
+    "drop-reply",
+    "duplicate",
+    "delay",
+    "delay",
+    "partition",
+    "stale",
+    "flip-request",
+    "older-request",
+)
 REPLIES = ("flip-reply", "older-reply", "truncate", "twice-the-rows")
 DISKS = ("kill", "tear", "full", "power")
 

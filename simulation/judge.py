@@ -71,6 +71,10 @@ class Judge:
     maybe: dict[Key, Behind] = field(default_factory=dict)
     computing: list[tuple[str, int, np.ndarray]] = field(default_factory=list)
     left: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
+    runs: dict[tuple[str, str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By site, block and digest of sums: in which runs they left."""
+    old: dict[str, bytes] = field(default_factory=dict)
+    """Bytes of the contribution that a site has replaced."""
     answered: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     spent: dict[str, dict[bytes, dict[bytes, int]]] = field(default_factory=lambda: defaultdict(dict))
     vectors: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
@@ -176,6 +180,9 @@ class Judge:
             self._released(site, key, {made.block: next(iter(made.sums.values()))})
             self.contributed[made.site, made.block, made.version] = self._rows(key).get(made.block, np.empty((0, 0)))
             self.answered[site].add(key[1:])
+            before = self.world.held.get((site, made.block))
+            if before is not None and before != made.to_bytes():
+                self.old[site] = before[-120:-60]
 
     def _called(self, site: str, reply: MaskedCallReply) -> None:
         said = RollCall.read(reply.statement)
@@ -226,7 +233,9 @@ class Judge:
             strange = None in who
             self.require("rows", not strange, f"site {site} sent sums of rows that it never had")
             if sums is not None and sums.get(block) is not None:
-                self.left[site, block, digest_of(sums[block])] = rows
+                same = site, block, digest_of(sums[block])
+                self.left[same] = rows
+                self.runs[same].add(key[1])
             if site not in self.world.renewed:
                 self._spend(site, rows, found.numbers)
         self.releases.append(Summed(site, found.depth, np.concatenate(list(found.rows.values()))))
@@ -249,6 +258,9 @@ class Judge:
     def _believes(self, site: str, packet: Packet, reply: NewsReply) -> None:
         """A site believes what it is shown of the ledger: nothing of it may be otherwise than before."""
         news, seen = unpack_message(packet, LedgerNews), self.heads[site]
+        if news.acknowledged and site in self.old:
+            stays = any(self.old[site] in path.read_bytes() for path in self.world.ledger.parent.glob("ledger.db*"))
+            self.require("old bytes", not stays, f"what site {site} replaced is in the files of the ledger")
         changed = [one.number for one in news.entries if seen.get(one.number, one.hash) != one.hash]
         self.require("ledger", not changed, f"site {site} believed a ledger that was rewritten")
         longest = max(seen, default=0)
@@ -291,6 +303,8 @@ class Judge:
                     lied = site in self.world.tainted
                     self.require("sum", lied, f"a run counts sums that site {site} never sent")
                     return None
+                mine = any(one.startswith(f"{self.world.run}.") for one in self.runs[site, block, digest_of(sums)])
+                self.require("sum", mine or site in self.world.tainted, f"site {site} is counted by an earlier run")
                 rows[block] = known
         self.require("sum", rows, f"a run counts site {site}, which did not answer")
         return rows or None

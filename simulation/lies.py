@@ -41,7 +41,8 @@ def unfair(world: World, site: str) -> Request:
     asked, rng = fair(world, site), world.rng
     variables, frame = world.federation.variables, _frame(world)
     others = tuple(one for one in world.life.sites if one != site)
-    moments = Gaussian(np.zeros(len(variables)), np.eye(len(variables)) + 0.3)
+    own = world.tables[site][list(variables)].dropna().to_numpy() / frame.scale - frame.centre / frame.scale
+    moments = Gaussian(own.mean(axis=0), np.cov(own.T, ddof=0))  # what it knows of the site by now
     grid = ARITHMETIC["exact"]
     R, _ = residual_map(moments.cov, (0,))
     chosen: list[Callable[[], Request]] = [
@@ -87,7 +88,6 @@ def twisted(world: World) -> Callable[[str, Packet], Packet]:
         question = message.question
         if site == victim and how == "another question":
             question = f"{int(question[0], 16) ^ 1:x}{question[1:]}"
-        world.roll_calls.append(message.roll_calls)
         return pack_message(replace(message, roll_calls=calls, question=question))
 
     return twist

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedrcd.federation.coordinator.gather import Fault
-from fedrcd.federation.messages.envelope import is_message
+from fedrcd.federation.messages.envelope import is_message, unpack_message
+from fedrcd.federation.messages.masked import MaskedAsk
 from fedrcd.federation.messages.requests import pack_reply, unpack_reply
 from fedrcd.protocol.wire import Packet
 from simulation.disk import Killed
@@ -90,6 +91,10 @@ class Network:
     def _carried(self, site: str, packet: Packet, what: str) -> Packet | Fault:
         if self.twist is not None:
             packet = self.twist(site, packet)
+        elif is_message(packet) and _kind(packet) == "masked-ask/1":
+            calls = unpack_message(packet, MaskedAsk).roll_calls
+            if calls not in self.world.roll_calls:
+                self.world.roll_calls.append(calls)
         if what in ("drop-request", "partition"):
             return Fault.SILENT
         if what == "delay":
