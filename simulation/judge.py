@@ -303,8 +303,8 @@ class Judge:
                     lied = site in self.world.tainted
                     self.require("sum", lied, f"a run counts sums that site {site} never sent")
                     return None
-                mine = any(one.startswith(f"{self.world.run}.") for one in self.runs[site, block, digest_of(sums)])
-                self.require("sum", mine or site in self.world.tainted, f"site {site} is counted by an earlier run")
+                asked = any(one.startswith(f"{self.world.run}.") for one in self.runs[site, block, digest_of(sums)])
+                self.require("sum", asked or site in self.world.tainted, f"site {site} is counted by an earlier run")
                 rows[block] = known
         self.require("sum", rows, f"a run counts site {site}, which did not answer")
         return rows or None

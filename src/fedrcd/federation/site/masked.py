@@ -97,7 +97,6 @@ class MaskedSite:
             self.agrees,
             tuple(sorted(map(total_text, self._known_totals()))),
         )
-        self.door.store.masked.end_expired(self.now)
         known = self.door.store.masked.find(terms.run)
         random = self.door.store.surroundings.token_bytes
         state, signed = self._stepped(
@@ -326,7 +325,6 @@ class MaskedSite:
 
     def _found(self, run: str) -> tuple[str, SiteRun]:
         """The terms of a run and the state in it."""
-        self.door.store.masked.end_expired(self.now)
         known = self.door.store.masked.find(run)
         if known is None:
             raise Refused(Refusal.RUN, "there was no roll call of this run")
@@ -440,7 +438,8 @@ REPLIES: dict[type[Any], Callable[..., Any]] = {
 
 
 def respond(site: MaskedSite, message: MaskedMessage) -> Any:
-    """The reply to a message of a masked run."""
+    """The reply to a message of a masked run; whatever it is, keys of runs whose time is over are erased first."""
+    site.door.store.masked.end_expired(site.now)
     if isinstance(message, MaskedCallRequest):
         return site.call(message)
     if isinstance(message, MaskedAsk):
