@@ -18,6 +18,8 @@ NAMES = (
     "sites",
     "rows",
     "masks",
+    "dominance",
+    "liar",
     "page",
     "layers",
     "costs",

@@ -98,7 +98,7 @@ def test_knowledge_is_kept_to(machines):
     assert machines.discover(knowledge=known).order == tuple(reversed(free.order))
 
 
-@pytest.mark.parametrize(("name", "value"), [("within", "centre"), ("missing", "expected"), ("trim", 8.0)])
+@pytest.mark.parametrize(("name", "value"), [("missing", "expected"), ("trim", 8.0)])
 def test_how_rows_are_read_is_for_the_sites(machines, name, value):
     with pytest.raises(ConfigError, match=f"{name} is no setting of a run over machines"):
         machines.discover(**{name: value})

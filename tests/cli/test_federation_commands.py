@@ -98,7 +98,10 @@ def spoil(disk):
 def test_trim_is_shown_before_anything_leaves(disk):
     spoil(disk)
     assert "values in 'x2' stand far apart" in call("site", "check", *site(disk)).output
-    assert "--trim 8 leaves out 2 of 400 complete rows" in call("site", "check", *site(disk, "--trim", 8)).output
+    assert (
+        "2 of 400 complete rows are left out because values lie far out (--trim)"
+        in call("site", "check", *site(disk, "--trim", 8)).output
+    )
     assert "numbers about 398 rows" in call("site", "preview", "fedrcd-s", *site(disk, "--trim", 8)).output
     disk.service(A, trim=8.0).reply(asked(disk))
     assert "block hospital-a with --trim 8: 81 numbers left" in call("site", "log", "--state", disk.state(A)).output
@@ -115,7 +118,7 @@ def test_serve_tells_people_at_the_site_of_gross_errors_and_keeps_their_trim(dis
     assert "note: block 'hospital-a': values in 'x2' stand far apart" in call(*serve).output
     said = call(*serve, "--trim", 8).output
     assert "far apart" not in said
-    assert "note: block 'hospital-a': --trim 8 leaves out 2 of 400 complete rows" in said
+    assert "note: block 'hospital-a': 2 of 400 complete rows are left out because values lie far out (--trim)" in said
     assert SiteSettings.read(disk.state(A) / "site.json").trim == 8.0
     assert not SiteSettings.read(disk.state(A) / "site.json").trust_coordinator
     assert "--trust-coordinator" not in said

@@ -230,12 +230,11 @@ def confidence() -> Iterator[Capability]:
 def rows() -> Iterator[Capability]:
     """How rows are taken."""
     for within in ("centre", "standardise", "auto"):
-        refused = No(AT_SITES.format("within"))
         yield Capability(
             f'sites that differ, `within="{within}"`',
             "Rows",
             found_by("fedrcd-s", within=within),
-            (Yes(), refused, refused, No(AS_CONTRIBUTED)),
+            (Yes(), Yes(), Yes(), No(AS_CONTRIBUTED)),
         )
     for missing in ("expected", "available"):
         refused = No(AT_SITES.format("missing"))

@@ -72,15 +72,15 @@ class OnDisk:
 
     def plan(self, method="fedrcd-s", **changes):
         out = self.folder / "result"
-        own = {name: changes.pop(name) for name in ("arithmetic", "knowledge") if name in changes}
+        own = {name: changes.pop(name) for name in ("arithmetic", "knowledge", "within") if name in changes}
         settings = Settings.of(method, **{"arithmetic": "exact", **own, **changes.pop("options", {})})
         fields = {"run": "r1", "federation": str(self.file), "folder": str(out), "by_key": False, "wait": 0.0}
         return RunPlan(**{**fields, "settings": settings, **changes})
 
-    def in_process(self, cohort=None, arithmetic="exact", secrets=None):
+    def in_process(self, cohort=None, arithmetic="exact", secrets=None, within="none"):
         """The reference: the same rows, the same setting, no machines."""
         data = {site.name: self.data(site.name) for site in self.federation.sites}
-        return in_process(self.federation, data, arithmetic, cohort, secrets)
+        return in_process(self.federation, data, arithmetic, cohort, secrets, within)
 
     def secrets(self):
         """What the sites split their rows by, if they share none; only a test has them all."""

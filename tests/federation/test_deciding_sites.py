@@ -3,16 +3,21 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import fedrcd
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator import deciding_sites
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.deciding_sites import WITHOUT
 from fedrcd.graphs.dag import ancestry
 from tests.federation.couriers import Direct
 from tests.federation.sites import horizontal
+
+pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")  # they are notes, which are looked at
 
 TEN = tuple(f"site-{k}" for k in range(10))
 LIAR = "site-7"
@@ -73,3 +78,23 @@ def test_without_the_rule_nobody_is_told(disk, tmp_path, monkeypatch):
     attacked = conducted(disk.apart(tmp_path / "again"), made_up(disk, tmp_path))
     assert turned(honest, attacked) == 1
     assert attacked.warnings == ()
+
+
+@pytest.mark.parametrize("method", ["fedrcd-s", "fedrcd-x", "fed-direct"])
+def test_in_one_process_a_discovery_says_it_where_asked_whatever_the_rounds(disk, tmp_path, method):
+    tables = [disk.in_process_rows(name) for name in TEN]
+    tables[7] = pd.read_parquet(made_up(disk, tmp_path)).to_numpy()
+    found = fedrcd.discover(tables, method, check_sites=True)
+    each = [note for note in found.notes if note.startswith("without site ")]
+    assert len(each) == 10
+    unasked = fedrcd.discover(tables, method)
+    assert unasked.order == found.order
+    assert not [note for note in unasked.notes if note.startswith("without site ")]
+    if method == "fedrcd-s":
+        [said] = [note for note in found.notes if "decides this result" in note]
+        assert said.startswith("site 'table 8' decides")
+
+
+def test_what_cannot_be_left_out_is_said(disk):
+    with pytest.raises(ConfigError, match="there is only one"):
+        fedrcd.discover(disk.in_process_rows(TEN[0]), check_sites=True)

@@ -116,14 +116,19 @@ def test_gross_errors_are_named_to_the_people_at_the_site(disk):
     [warning] = [text for text in remarks(disk, "warning") if "far apart" in text]
     assert "values in 'x2' stand far apart from all others" in warning
     assert "--trim 8, before the first answer" in warning
-    assert "--trim 8 leaves out 2 of 400 complete rows" in remarks(disk, "warning", trim=8.0)[0]
+    assert (
+        "2 of 400 complete rows are left out because values lie far out (--trim)"
+        in remarks(disk, "warning", trim=8.0)[0]
+    )
     assert not any("far apart" in text for text in remarks(disk, "warning", trim=8.0))
     assert "398 complete rows" in remarks(disk, "fine", trim=8.0)[1]
 
 
 def test_a_trim_that_leaves_out_nothing_is_fine(disk):
     assert remarks(disk, "warning", trim=50.0) == []
-    assert "--trim 50 leaves out 0 of 400 complete rows" in remarks(disk, "fine", trim=50.0)[1]
+    assert (
+        "0 of 400 complete rows are left out because values lie far out (--trim)" in remarks(disk, "fine", trim=50.0)[1]
+    )
 
 
 def test_a_trim_that_cannot_be_is_an_error(disk):

@@ -207,3 +207,17 @@ def test_a_folder_of_the_first_release_is_not_begun_anew(tmp_path, name):
     with pytest.raises(FileError, match="fedrcd site migrate"):
         owner_of(tmp_path)
     assert not (tmp_path / FILE).exists()
+
+
+def test_others_can_remember_how_far_the_log_goes_and_learn_nothing_of_it(tmp_path):
+    entries = [LogEntry(time="t", round=number, outcome="refused") for number in (1, 2)]
+    with Store(tmp_path / "one", "site") as one, Store(tmp_path / "two", "site") as two:
+        assert one.head() == ""
+        told = []
+        for entry in entries:
+            for store in (one, two):
+                store.append([entry])
+            told.append(one.head())
+        assert all(one.has_head(head) for head in told)
+        assert one.lines() == two.lines()
+        assert not any(two.has_head(head) for head in told)  # the same content, another secret

@@ -9,6 +9,7 @@ from fedrcd.api.decisive import decisive
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.progress import Progress, reporters
+from fedrcd.api.sites_left_out import notes_without_each
 from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import AUTO, Settings, with_settings
@@ -33,6 +34,7 @@ def discover(
     method: str = AUTO,
     *,
     check_scale: bool = False,
+    check_sites: bool = False,
     progress: Progress | bool | None = None,
     device: DeviceName = "cpu",
     **settings: Any,
@@ -81,6 +83,8 @@ def discover(
     check_scale : bool
         Find the order of the standardised variables too, for `Discovery.standardised_order`. A method that depends on
         scale runs a second time for it, on sums that are not counted.
+    check_sites : bool
+        Run the method without each site too, on the tables here, and note what changes and which site decides.
     progress : callable or bool, optional
         Called with the traffic so far after each site's answer; or True for a bar in the terminal or the notebook if it
         takes more than two seconds.
@@ -106,12 +110,18 @@ def discover(
     if given.weights == BY_BOOTSTRAP:
         if device != "cpu":
             raise ConfigError("weights='bootstrap' works on the processor: leave device out")
+        if check_sites:
+            raise ConfigError("check_sites goes with one discovery; a bootstrap has leave_one_site_out()")
         return _select_by_bootstrap(tables, given, check_scale=check_scale, progress=progress)
+    if check_sites and given.wants_noise:
+        raise ConfigError("check_sites would ask for sums without each site, and noise is drawn and paid for once")
     with reporters(progress) as report:
         prepared = prepare(tables, given, progress=report.of_traffic, discovers_only=True, device=device)
         found = prepared.run.find(standardised=check_scale)
     background = prepared.background()
-    background = replace(background, last=[*background.last, *decisive(prepared.run, found.estimate)])
+    last = [*background.last, *decisive(prepared.run, found.estimate)]
+    without = notes_without_each(prepared.run, found.estimate) if check_sites else []
+    background = replace(background, last=[*last, *without])
     return discovery_of(found, background, warn=2)
 
 

@@ -20,6 +20,7 @@ from fedrcd.confidence.replicates import BootstrapPlan
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.coordinator.gather import RetryPolicy, in_words
+from fedrcd.federation.coordinator.known_heads import HEADS
 from fedrcd.federation.coordinator.resampling import plan_groups
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
 from fedrcd.federation.masking.possible import why_clear
@@ -206,6 +207,7 @@ class Machines:
             wait=waiting.wait,
             retry_policy=waiting.retry_policy,
             trust_coordinator=waiting.trust_coordinator,
+            heads=str((Path(self.coordinator.state) / HEADS).resolve()),
             **asked,
         )
         if settings.knowledge is not None:

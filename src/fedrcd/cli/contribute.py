@@ -104,6 +104,8 @@ def contribute(
     batch: BatchOption = 0,
     minimum_rows: RowsOption = 100,
     trim: TrimOption = None,
+    suppress: options.Suppress = 0,
+    dominance: options.Dominance = 1.0,
     without_rule: WithoutRuleOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
@@ -118,7 +120,8 @@ def contribute(
     where = Destination(ledger, out, ledger_key, arithmetic, family, groups)
     if where.is_nowhere:
         raise ConfigError("say where it goes: either --ledger or --out")
-    rules = Rules(batch=batch, rows=minimum_rows, off=tuple(without_rule or ()))
+    left_out: dict[str, Any] = {"suppress": suppress, "dominance": dominance}
+    rules = Rules(batch=batch, rows=minimum_rows, off=tuple(without_rule or ()), **left_out)
     opened = opening(table, query, federation, site, where, state, rules, trim, key)
     with progress_bar("summing"), talking(json) as report, opened as (member, tables, book):
         deliveries = send(member, tables, book, blocks=block or (), now=now, fill=fill, again=again, rejoin=rejoin)

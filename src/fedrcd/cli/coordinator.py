@@ -84,7 +84,7 @@ def start(
 
 @app.command()
 @settings_options(
-    *("method", "weights", "penalty", "options", "arithmetic", "masked", "knowledge"),
+    *("method", "weights", "penalty", "options", "arithmetic", "within", "masked", "knowledge"),
     help={**WEIGHTS_ONCE, "arithmetic": "How sums are computed: exact, compact or float."},
     defaults={"arithmetic": "exact"},
 )

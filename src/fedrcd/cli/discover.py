@@ -54,6 +54,9 @@ def discover(
     epsilon_budget: Annotated[
         float | None, typer.Option(help="The most that all discoveries in the account may add up to.")
     ] = None,
+    check_sites: Annotated[
+        bool, typer.Option("--check-sites", help="Note what changes without each site; the method runs once for each.")
+    ] = False,
     json: options.Json = False,
     device: Annotated[str, typer.Option(help="Where to sum: cpu, cuda (a graphics card), or auto.")] = "cpu",
 ) -> None:
@@ -77,6 +80,7 @@ def discover(
             **replace(settings, **declared).arguments(),
             check_scale=report is not None,
             device=device,  # type: ignore[arg-type]  # checked by name
+            check_sites=check_sites,
             progress=lambda traffic: bar.say(f"{settings.method}: {traffic.words}", traffic.share),
         )
     found = found.with_units(units)

@@ -81,6 +81,8 @@ def erase(
     days: Annotated[int, typer.Option(help="Days after which erasures are carried out.")] = 30,
     minimum_rows: RowsOption = 100,
     trim: TrimOption = None,
+    suppress: options.Suppress = 0,
+    dominance: options.Dominance = 1.0,
     without_rule: WithoutRuleOption = None,
     arithmetic: ArithmeticOption = "exact",
     family: FamilyOption = None,
@@ -114,7 +116,8 @@ def erase(
     from fedrcd.federation.rules import Rules
 
     where_to = Destination(ledger, out, ledger_key, arithmetic, family, groups)
-    rules = Rules(batch=batch, days=days, rows=minimum_rows, off=tuple(without_rule or ()))
+    left_out: dict[str, Any] = {"suppress": suppress, "dominance": dominance}
+    rules = Rules(batch=batch, days=days, rows=minimum_rows, off=tuple(without_rule or ()), **left_out)
     opened = opening(table, query, federation, site, where_to, state, rules, trim, key, begins=False)
     with progress_bar("erasing"), talking(json) as report, opened as (member, tables, book):
         numbers: list[int] = []

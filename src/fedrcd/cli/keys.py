@@ -32,13 +32,14 @@ def init(
     described = read_federation(federation)
     public = make_development_keys(out, [site.name for site in described.sites], host or ["127.0.0.1"])
     sites = tuple(replace(site, key=public[site.name]) for site in described.sites)
-    write_federation(federation, replace(described, sites=sites))
+    write_federation(federation, replace(described, sites=sites, development_keys=True))
     print(f"{out}/ca.crt                  the authority's certificate: for the coordinator and every site")
     print(f"{out}/server.pem, server.key  for the coordinator only")
     for site in described.sites:
         print(f"{out}/{site.name}  private key: for {site.name} only; delete it here once it is there")
     print(f"{federation} has the public keys now: give every site this copy")
-    print("ca.key signs new certificates: keep it offline. These keys are for development.")
+    print("ca.key signs new certificates: keep it offline. These keys are for development:")
+    print("whoever made them can take masks off, and every masked run says so. Each site makes its own otherwise.")
 
 
 @app.command()

@@ -25,6 +25,16 @@ FederationFile = Annotated[
     Path | None, typer.Option(help="Federation file: who holds which columns of which rows; name files by site.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Suppress = Annotated[
+    int,
+    typer.Option(
+        help="Leave out rows whose combination of levels, of so many few-level columns, fewer than 11 rows share: 2 is "
+        "enough for pair sums, 4 for tensors; 0 refuses instead."
+    ),
+]
+Dominance = Annotated[
+    float, typer.Option(help="Leave out rows that make up more than this share of a fourth moment; 1 leaves none out.")
+]
 
 WEIGHTS_ONCE = {"weights": "Edge selection: adaptive-lasso, bic or none."}
 """Help for edge selection where it cannot be by bootstrap."""

@@ -75,6 +75,9 @@ INSECURE = """
 """
 
 
+KEYS_FROM_ONE_PLACE = "DEVELOPMENT KEYS: WHOEVER RAN `fedrcd keys init` CAN TAKE MASKS OFF. FOR MADE-UP DATA ONLY"
+
+
 def loudly_insecure() -> None:
     """Say what --insecure means, where it cannot be missed."""
     print(INSECURE, file=sys.stderr)
@@ -105,6 +108,8 @@ def serve(
         typer.Option(help="Secret to split rows into groups by, for sites that hold columns of the same rows."),
     ] = None,
     trim: Trim = None,
+    suppress: options.Suppress = 0,
+    dominance: options.Dominance = 1.0,
     trust_coordinator: Trust = False,
     without_rule: Annotated[
         list[str] | None, typer.Option(help="In a trial: switch a rule off, to see what it prevents; may be repeated.")
@@ -147,7 +152,9 @@ def serve(
         query=query,
         approve=approve,
         deadline=deadline,
-        rules=Rules(rows=min_rows, checks=checks, off=tuple(without_rule or ())),
+        rules=Rules(
+            rows=min_rows, checks=checks, suppress=suppress, dominance=dominance, off=tuple(without_rule or ())
+        ),
         group_secret=str(group_secret.resolve()) if group_secret else "",
         trim=trim,
         trust_coordinator=trust_coordinator,
@@ -179,6 +186,8 @@ def serve(
         raise ConfigError(f"{key} is not the key that the federation file has for site {name!r}")
     if trust_coordinator:
         print(TRUSTING, file=sys.stderr)
+    if described.development_keys:
+        print(f"\n*** {KEYS_FROM_ONE_PLACE} ***\n", file=sys.stderr)
     if settings.rules.off:
         print(f"\n*** RULES ARE OFF: {', '.join(settings.rules.off)}. FOR MADE-UP DATA ONLY ***\n", file=sys.stderr)
     with progress_bar("checking the table"), opened_site(settings) as (door, tables):
@@ -205,6 +214,8 @@ def check(
     data: Data,
     query: options.Query = "",
     trim: Trim = None,
+    suppress: options.Suppress = 0,
+    dominance: options.Dominance = 1.0,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -216,6 +227,7 @@ def check(
     from fedrcd.federation.site.check import check_site, tell_columns
 
     settings = site_settings(name, federation, data, state, query=query, trim=trim)
+    settings = _leaving_out(settings, suppress, dominance)
     described = read_federation(federation)
     with progress_bar("checking the table"):
         remarks = list(tell_columns(source_at(settings.data, query), described, described.site(name)))
@@ -240,6 +252,8 @@ def preview(
     groups: Annotated[int, typer.Option(help="Groups of rows that a bootstrap would ask for.")] = 0,
     check: Annotated[bool, typer.Option("--check", help="Include the checks of assumptions.")] = False,
     trim: Trim = None,
+    suppress: options.Suppress = 0,
+    dominance: options.Dominance = 1.0,
     trust_coordinator: Trust = False,
     state: State = None,
     json: Json = False,
@@ -250,6 +264,7 @@ def preview(
     from fedrcd.federation.site.preview import preview as run_dry
 
     settings = site_settings(name, federation, data, state, query=query, trim=trim, trust_coordinator=trust_coordinator)
+    settings = _leaving_out(settings, suppress, dominance)
     with progress_bar(f"running {method} dry"), opened_site(settings) as (door, tables):
         chosen, releases, whole, rows, spent, allowed, instead = run_dry(
             door, tables, method, groups=groups, check=check
@@ -291,6 +306,15 @@ def site_settings(name: str, federation: Path, data: str, state: Path | None, **
         state=str(folder.resolve()),
         **more,  # type: ignore[arg-type]
     )
+
+
+def _leaving_out(settings: SiteSettings, suppress: int, dominance: float) -> SiteSettings:
+    """The settings with rows left out as is asked, if that is stricter than what the site was last served with."""
+    from dataclasses import replace
+
+    from fedrcd.federation.rules import Rules
+
+    return replace(settings, rules=settings.rules.strictest(Rules(suppress=suppress, dominance=dominance)))
 
 
 @contextmanager

@@ -7,6 +7,7 @@
     block_column = "block"      # at the sites: which block the row belongs to
     unit = "row"                # who is protected: a row, or a subject with several rows that share an identifier
     trial = false               # true: made-up data, rules may be switched off, nothing need be signed
+    development_keys = false    # true: one machine made all keys, and can take masks off
     colluding = 1               # masks hide every site from the coordinator and so many of the others together
 
     [frame.age]                 # optional: what the variable is centred by and divided by
@@ -99,6 +100,8 @@ class Federation:
         Who is protected: every row, or a subject, who may have several rows under one identifier.
     trial : bool
         Whether the data are made up: then rules may be switched off, and nothing need be signed.
+    development_keys : bool
+        Whether `fedrcd keys init` made the keys of all sites in one place: whoever has them can take masks off.
     colluding : int
         Under masks, how many sites may collude with the coordinator without learning the sums of another.
 
@@ -117,6 +120,7 @@ class Federation:
     unit: str = "row"
     trial: bool = False
     colluding: int = 1
+    development_keys: bool = False
 
     def __post_init__(self) -> None:
         _check_variables(self)
@@ -312,7 +316,15 @@ class _Keys(NamedTuple):
 KEYS = {
     "the file": _Keys(
         {"variables": TEXTS, "site": TABLES, "block": TABLES},
-        {"frame": TABLE, "id_column": TEXT, "block_column": TEXT, "unit": TEXT, "trial": FLAG, "colluding": COUNT},
+        {
+            "frame": TABLE,
+            "id_column": TEXT,
+            "block_column": TEXT,
+            "unit": TEXT,
+            "trial": FLAG,
+            "development_keys": FLAG,
+            "colluding": COUNT,
+        },
     ),
     "[frame.NAME]": _Keys({"centre": NUMBER, "scale": NUMBER}, {"unit": TEXT}),
     "[[site]]": _Keys({"name": TEXT, "columns": TEXTS, "blocks": TEXTS}, {"key": TEXT}),
@@ -378,6 +390,8 @@ def federation_lines(federation: Federation) -> Iterator[str]:
         yield f"unit = {_text(federation.unit)}"
     if federation.trial:
         yield "trial = true"
+    if federation.development_keys:
+        yield "development_keys = true"
     if federation.colluding != 1:
         yield f"colluding = {federation.colluding}"
     yield from frame_lines(federation.frame)

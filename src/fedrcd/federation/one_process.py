@@ -11,7 +11,7 @@ from fedrcd.errors import ConfigError
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.site.secret import group_key
 from fedrcd.protocol.groups import Grouping
-from fedrcd.protocol.in_process import complete_rows
+from fedrcd.protocol.in_process import Within, after_own, complete_rows, own_frame
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.grid import ARITHMETIC
@@ -23,10 +23,12 @@ def in_process(
     arithmetic: str = "exact",
     cohort: Sequence[str] | None = None,
     secrets: Mapping[str, bytes] | None = None,
+    within: Within = "none",
 ) -> InProcess:
     """A transport over the tables of the sites, in the declared frame; blocks stand in the order of the file.
 
-    `secrets` are those by which the sites split their rows into groups.
+    `secrets` are those by which the sites split their rows into groups; `within` says by what moments of their own they
+    express them.
     """
     frame = federation.declared_frame()
     if frame is None:
@@ -36,6 +38,13 @@ def in_process(
     require_same_rows(whole)
     tables = [complete_rows(table) for table in whole]
     keys = {name: Grouping(group_key(secret), least=0) for name, secret in (secrets or {}).items()}
-    sites = [LocalSite(table.site, table, table.block, grouping=keys.get(table.site)) for table in tables]
+    exact = ARITHMETIC[arithmetic] is not None
+    own = [own_frame(table, within, exact=exact) for table in tables]
+    sites = [
+        LocalSite(table.site, table, table.block, mine, grouping=keys.get(table.site))
+        for table, mine in zip(tables, own, strict=True)
+    ]
     layout = cohort_layout(federation, names)
-    return InProcess(sites, Setting(federation.variables, frame, layout, grid=ARITHMETIC[arithmetic]))
+    return InProcess(
+        sites, Setting(federation.variables, after_own(frame, within), layout, grid=ARITHMETIC[arithmetic])
+    )

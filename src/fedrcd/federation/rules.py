@@ -11,7 +11,7 @@ import numpy as np
 from fedrcd.errors import ConfigError
 from fedrcd.protocol.questions import PAIR_DEPTH, TENSOR_DEPTH
 
-STRICTER_BELOW = frozenset({"share", "checks"})
+STRICTER_BELOW = frozenset({"share", "checks", "dominance"})
 """Numbers that are stricter the smaller they are."""
 
 FREE = frozenset({"days", "off"})
@@ -35,6 +35,10 @@ class Rules:
     """Of the rows, that all released numbers may determine."""
     checks: int = 3
     """Different questions for powers of residuals that may be answered about the same rows."""
+    suppress: int = 0
+    """Few-level columns of which rare combinations leave their rows out; 0: for such rows the site refuses."""
+    dominance: float = 1.0
+    """Of an even moment, what a single row may make up: rows that are more leave the sums."""
     batch: int = 0
     """Persons by whom two editions must differ, alone and combined; at least what sums of them determine."""
     days: int = 30
@@ -44,8 +48,10 @@ class Rules:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if one.name != "off" and getattr(self, one.name) < 0:
+            if one.name not in ("off", "dominance") and getattr(self, one.name) < 0:
                 raise ConfigError(f"{one.name} must be at least 0, got {getattr(self, one.name)}")
+        if not 0 < self.dominance <= 1:
+            raise ConfigError(f"dominance must be a share above 0 and at most 1, got {self.dominance:g}")
 
     def require_strict(self, *, trial: bool = False) -> None:
         """Raise if a number is weaker than the default, or a rule is off in a federation that is no trial."""

@@ -149,8 +149,8 @@ class Settings:
             raise ConfigError(
                 f"method must be a name, got {self.method!r}; several tables go in one list: discover([a, b])"
             )
-        for name, kind in (("within", WithinSetting), ("missing", MissingValues)):
-            _require_one_of(name, getattr(self, name), get_args(kind))
+        self.check_within()
+        _require_one_of("missing", self.missing, get_args(MissingValues))
         self.check_arithmetic()
         if self.missing == "expected" and self.arithmetic != "float":
             raise ConfigError("missing='expected' fills gaps by float64 moments; it needs arithmetic='float'")
@@ -252,6 +252,10 @@ class Settings:
     def summation(self) -> str:
         """How sums are computed: exactly where they are masked, for masks are whole numbers."""
         return "exact" if self.masked and self.arithmetic == "float" else self.arithmetic
+
+    def check_within(self) -> None:
+        """Raise for a way to express rows that there is not."""
+        _require_one_of("within", self.within, get_args(WithinSetting))
 
     def check_arithmetic(self) -> None:
         """Raise for a way to sum that there is not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from fedrcd.typing import Matrix, Vector
 
 Missing = Literal["complete", "expected", "available"]
 Within = Literal["none", "centre", "standardise"]
+WITHIN: tuple[Within, ...] = get_args(Within)
 
 
 def embed(
@@ -99,7 +100,7 @@ def in_process(
         found = _proposed(tables, own, held, exact=grid is not None)
         frame, robust = found.frame, found.robust.expressed_in(found.frame)
     else:
-        frame, robust = _after(frame, within), None
+        frame, robust = after_own(frame, within), None
     setting = Setting(
         variables,
         frame,
@@ -119,8 +120,8 @@ def _proposed(tables: Sequence[Table], own: Sequence[Frame | None], held: list[l
     return propose(streams, [count_rows(table) for table in tables], held)
 
 
-def _after(frame: Frame, within: Within) -> Frame:
-    """A declared frame for rows that sites have expressed by their own moments."""
+def after_own(frame: Frame, within: Within) -> Frame:
+    """A frame for raw rows, for rows that sites have expressed by their own moments."""
     if within == "none":
         return frame
     centred = Frame(np.zeros_like(frame.centre), frame.scale)

@@ -1,6 +1,7 @@
 """Masked runs over machines: the bits of the clear, and nothing answered that does not belong to the run."""
 
 import json
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -8,13 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from fedrcd.cli.main import app
+from fedrcd.data.federation import write_federation
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.masked import MaskedTransport
 from fedrcd.federation.masking.signed_result import SIGNATURES
 from fedrcd.federation.masking.site_run import Stage
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
-from tests.federation.masking.machines import Relay, apart, conducted, keyed
+from tests.federation.masking.machines import Relay, apart, conducted, keyed, with_keys
 from tests.federation.sites import NAMES
 
 ONCE = [name for name, card in METHODS.items() if card.rounds.once and not card.one_table]
@@ -99,6 +101,16 @@ def test_a_result_is_verified_by_the_federation_file_alone(disk, method, says):
     done = CliRunner().invoke(app, ["verify", str(folder), "--federation", str(disk.file)])
     assert "signed by hospital-a, hospital-b, hospital-c" in done.stdout
     assert says in done.stdout
+
+
+def test_keys_that_one_machine_made_are_said_with_the_result(tmp_path):
+    disk = keyed(tmp_path, p=3, rows=(400, 410, 420))
+    assert conducted(disk, Relay(disk), "fedrcd-ni").warnings == ()
+    disk = disk.apart(tmp_path / "trial")
+    disk.federation = replace(disk.federation, development_keys=True)
+    write_federation(disk.file, disk.federation)
+    [told] = conducted(with_keys(disk, tmp_path / "trial"), Relay(disk), "fedrcd-ni").warnings
+    assert "THE MASKS OF THIS RUN HIDE NOTHING" in told
 
 
 def changed_result(folder):

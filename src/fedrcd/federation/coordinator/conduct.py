@@ -14,6 +14,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.deciding_sites import SumsOfSites, can_leave_out, tell_deciding, without_each
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
+from fedrcd.federation.coordinator.known_heads import KnownHeads
 from fedrcd.federation.coordinator.masked import OVER, TERMS, MaskedCaller, MaskedTransport
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
@@ -30,6 +31,8 @@ from fedrcd.federation.method_choice import LESS_MAY_DO, choose_method
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
 from fedrcd.methods.registry import find
+from fedrcd.methods.within import choose_within
+from fedrcd.protocol.in_process import Within, after_own
 from fedrcd.protocol.moment_questions import SiteMomentsQuestion
 from fedrcd.protocol.site import available_threads
 from fedrcd.protocol.transport import Setting
@@ -97,6 +100,7 @@ class Conductor:
                 progress=self._progress,
                 warn=self.warn,
                 surroundings=self.surroundings,
+                heads=KnownHeads.read(plan.heads, self.federation),
             ).run()
         write_json(Path(plan.folder) / REFRESHED, refreshed.as_dict())
         Status(state="finished", round=2, warnings=tuple(self.warnings)).write(plan.folder)
@@ -177,6 +181,7 @@ class Conductor:
             progress=self._progress,
             warn=self.warn,
             surroundings=self.surroundings,
+            heads=KnownHeads.read(self.plan.heads, self.federation),
         )
 
     def _called(self, transport: MachineTransport, choice: Choice) -> Called:
@@ -192,13 +197,16 @@ class Conductor:
         for note in called.notes:
             if note not in self.warnings:
                 self.warn(note)
-        if self.federation.declared_frame() is None:
-            transport = replace(transport, setting=replace(transport.setting, frame=ask_frame(transport)))
         plan, card = self.plan, find(choice.method)
+        within, why = self._within(transport)
+        if isinstance(transport, MachineTransport):
+            frame = self.federation.declared_frame() or ask_frame(transport)
+            setting = replace(transport.setting, frame=after_own(frame, within))
+            transport = replace(transport, setting=setting, within=within)
         heard = SumsOfSites(self.recorder)
         if isinstance(transport, MachineTransport):
             transport = replace(transport, recorder=heard)
-        run = Run(transport, plan.settings, card, transport.cohort, choice.reason)
+        run = Run(transport, plan.settings, card, transport.cohort, "; ".join(filter(None, (choice.reason, why))))
         found = run.find(
             resampling=plan.resampling,
             check=plan.check,
@@ -217,6 +225,15 @@ class Conductor:
             seconds=tuple(transport.seconds),
             warnings=tuple(self.warnings),
         )
+
+    def _within(self, transport: Any) -> tuple[Within, str]:
+        """How sites express their rows, and why, where that was left open: then they are asked for their moments."""
+        wanted = self.plan.settings.within
+        if wanted != "auto":
+            return wanted, ""
+        unframed = Frame.identity(len(self.federation.variables))
+        within, reason = choose_within(replace(transport, setting=replace(transport.setting, frame=unframed)))
+        return within, f"within={within!r} because {reason}"
 
     def _forgives(self, problem: ProtocolError) -> bool:
         """Whether the result stands although checks cannot be had: a site that refuses them took part all the same."""

@@ -76,7 +76,6 @@ def can_leave_out(run: Run, sites: int) -> bool:
 
 def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutSite]:
     """What changes without each site; a site without which there is no result is left out of the list."""
-    related, edges = ancestry(found.B), found.B != 0
     rows = {site: sum(sums.most_rows for *_, sums in ones) for site, ones in heard.sums.items()}
     changes = []
     for site in heard.sums:
@@ -86,11 +85,16 @@ def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutS
             other = drive(run.parts.rounds(setting), Replayed(setting, iter([total])))
         except (FedrcdError, np.linalg.LinAlgError):
             continue
-        place = np.argsort(other.order)
-        turned = int((related & (place[:, None] < place[None, :])).sum())
-        lost, gained = int((edges & (other.B == 0)).sum()), int((~edges & (other.B != 0)).sum())
-        changes.append(WithoutSite(site, rows[site] / sum(rows.values()), turned, int(related.sum()), lost, gained))
+        changes.append(change_without(site, rows[site] / sum(rows.values()), found, other))
     return changes
+
+
+def change_without(site: str, share: float, found: Estimate, other: Estimate) -> WithoutSite:
+    """How what the other sites give differs from what was found with a site, which has a share of the rows."""
+    related, edges, place = ancestry(found.B), found.B != 0, np.argsort(other.order)
+    turned = int((related & (place[:, None] < place[None, :])).sum())
+    lost, gained = int((edges & (other.B == 0)).sum()), int((~edges & (other.B != 0)).sum())
+    return WithoutSite(site, share, turned, int(related.sum()), lost, gained)
 
 
 def deciding(changes: list[WithoutSite]) -> list[WithoutSite]:
@@ -105,7 +109,12 @@ def tell_deciding(changes: list[WithoutSite], folder: Path, warn: Callable[[str]
     names = ("turned", "pairs", "lost", "gained")
     write_json(folder / WITHOUT, {one.site: {name: getattr(one, name) for name in names} for one in changes})
     for one in deciding(changes):
-        warn(
-            f"site {one.site!r} decides this result: without it {one.turned} of {one.pairs} causal pairs turn round. "
-            "Have its table looked at; is it coded as elsewhere, and are its patients like others?"
-        )
+        warn(decides(one))
+
+
+def decides(one: WithoutSite) -> str:
+    """That a site decides, in words."""
+    return (
+        f"site {one.site!r} decides this result: without it {one.turned} of {one.pairs} causal pairs turn round. "
+        "Have its table looked at; is it coded as elsewhere, and are its patients like others?"
+    )

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.messages.printable import printable
 from fedrcd.federation.messages.refusals import TEMPORARY, WORDS, Refusal
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
+
+if TYPE_CHECKING:
+    from fedrcd.federation.coordinator.known_heads import KnownHeads
 
 LONGEST_PAUSE = 30.0
 """Seconds between two tries, at most."""
@@ -94,6 +97,11 @@ class SiteAnswer(Protocol):
         """The code of its refusal."""
         ...
 
+    @property
+    def log_head(self) -> str:
+        """How far the log of the site goes."""
+        ...
+
 
 A = TypeVar("A", bound=SiteAnswer)
 
@@ -115,6 +123,8 @@ class Gather(Generic[A]):
     progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
+    heads: KnownHeads | None = None
+    """Where it is kept how far the logs of sites go, if that is to be."""
 
     def answers(self, number: int, known: Mapping[str, A] | None = None) -> dict[str, A]:
         """An accepted answer of every site; `number` is that of the round, `known` are those that are there already."""
@@ -126,7 +136,7 @@ class Gather(Generic[A]):
             tries += 1
             self._report(number, answers)
             lost: ProtocolError | None = None
-            packets = {site: self.pack(site) for site in missing}
+            packets, heard = {site: self.pack(site) for site in missing}, dict[str, str]()
             for site, sent in self.courier.deliver(packets, self.retry_policy.deadline):
                 try:
                     answer = sent if isinstance(sent, Fault) else self._judged(site, sent)
@@ -135,10 +145,12 @@ class Gather(Generic[A]):
                     else:
                         if self.accepted:
                             self.accepted(site, answer)
-                        answers[site] = answer
+                        answers[site], heard[site] = answer, answer.log_head
                         self._report(number, answers)
                 except ProtocolError as problem:
                     lost = lost or problem  # raised once the others' answers are recorded
+            if self.heads is not None:
+                self.heads.note(heard)
             if lost:
                 raise lost
             if len(answers) < len(self.cohort):

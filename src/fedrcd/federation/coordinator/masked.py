@@ -51,6 +51,13 @@ LIFETIME = 6 * 86400
 OVER = frozenset({Refusal.RUN, Refusal.EXPIRED})
 """Refusals of a site for which a run is over: the same command starts another."""
 
+DEVELOPMENT_KEYS = (
+    "THE MASKS OF THIS RUN HIDE NOTHING from whoever ran `fedrcd keys init`: one machine made the keys of all sites. "
+    "That is for trials with made-up data. Have each site make its own key, and put the public ones, without "
+    "development_keys, into the federation file"
+)
+"""What is said with every masked run and its result where one machine made the keys."""
+
 LEAST_LEFT = 3600
 """Seconds that a run must last when it is resumed."""
 
@@ -213,7 +220,9 @@ class MaskedCaller:
         terms = self._terms(plan)
         gather: Gather[MaskedCallReply] = _gather(
             reaches,
-            lambda site: pack_message(MaskedCallRequest(site, terms.content.decode(), PROGRAM)),
+            lambda site: pack_message(
+                MaskedCallRequest(site, terms.content.decode(), PROGRAM, caller.known_head(site))
+            ),
             partial(self._judged, terms),
         )
         replies = gather.answers(0)
@@ -221,6 +230,8 @@ class MaskedCaller:
         said = self._agreed(terms, [signed[site] for site in reaches.cohort], roster, planned)
         calls = {site: _as_call(reply) for site, reply in replies.items()}
         notes = (*notes_on(calls, caller.federation), *caller.require_alike(calls), *self._told(said, roster, planned))
+        if caller.federation.development_keys:
+            notes = (DEVELOPMENT_KEYS, *notes)
         setting = plan.setting(caller.federation, planned.layout)
         transport = MaskedTransport(
             reaches=reaches,
@@ -304,6 +315,7 @@ def _gather(
         progress=reaches.progress,
         warn=reaches.warn,
         surroundings=reaches.surroundings,
+        heads=reaches.heads,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from fedrcd.data.federation import Federation
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress, SiteLost
+from fedrcd.federation.coordinator.known_heads import KnownHeads
 from fedrcd.federation.ledger.certificate import as_json, certify
 from fedrcd.federation.ledger.entries import ERASED
 from fedrcd.federation.ledger.ledger import Ledger
@@ -56,6 +57,7 @@ class Refresher:
     progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
+    heads: KnownHeads | None = None
 
     def run(self) -> Refreshed:
         """Ask, enter and tell; what came of it.
@@ -87,6 +89,7 @@ class Refresher:
             progress=self.progress,
             warn=self.warn,
             surroundings=self.surroundings,
+            heads=self.heads,
         )
 
     def _enter(self, site: str, reply: ContributionReply) -> list[int]:
@@ -113,6 +116,7 @@ class Refresher:
                 configuration=self.ledger.configuration,
                 groups=self.ledger.groups,
                 versions=tuple(sorted(versions.items())),
+                log_head="" if self.heads is None else self.heads.of(site),
             )
         )
 

@@ -67,13 +67,14 @@ class RollCaller:
         gather: Gather[RollCallReply] = Gather(
             courier=transport.courier,
             cohort=transport.cohort,
-            pack=lambda site: pack_message(replace(request, site=site)),
+            pack=lambda site: pack_message(replace(request, site=site, log_head=self.known_head(site))),
             judge=lambda site, packet: self._read(request, site, packet),
             accepted=self._remember,
             retry_policy=transport.retry_policy,
             progress=transport.progress,
             warn=transport.warn,
             surroundings=transport.surroundings,
+            heads=transport.heads,
         )
         recorded = {site: transport.answers.call(transport.run, site) for site in transport.cohort}
         replies = gather.answers(0, {site: reply for site, reply in recorded.items() if reply is not None})
@@ -89,6 +90,10 @@ class RollCaller:
             lost[0] if lost else None,
         )
 
+    def known_head(self, site: str) -> str:
+        """How far the log of a site went when it was last heard."""
+        return "" if self.transport.heads is None else self.transport.heads.of(site)
+
     def _remember(self, site: str, reply: RollCallReply) -> None:
         """Keep a reply that cannot stop the run; any other site is asked again: it may have mended its table."""
         if not any(block.unlike for block in reply.blocks):
@@ -102,6 +107,7 @@ class RollCaller:
             arithmetic=settings.arithmetic,
             groups=resampling.groups if resampling else 0,
             check=self.plan.check,
+            within=settings.within,
         )
         transport = self.transport
         return RollCallRequest(transport.run, transport.federation, "", transport.cohort, plan, PROGRAM)

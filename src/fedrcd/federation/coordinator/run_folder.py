@@ -19,11 +19,13 @@ from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.methods.settings import Settings
 from fedrcd.runs.finding import Resampling
 
-HOW_TO_RUN = frozenset({"run", "folder", "allow_missing", "accept_differing", "by_key", "wait", "retry_policy"})
+HOW_TO_RUN = frozenset(
+    {"run", "folder", "allow_missing", "accept_differing", "by_key", "wait", "retry_policy", "heads"}
+)
 """Parts of a plan that change nothing of what is asked."""
 
 AT_SITES = (
-    *("variables", "drop", "trim", "within", "missing", "missing_codes", "frame", "stack"),
+    *("variables", "drop", "trim", "missing", "missing_codes", "frame", "stack"),
     *("lags", "time", "subject"),
 )
 """Settings that are the sites' own business where they are machines."""
@@ -67,6 +69,8 @@ class RunPlan:
         Find the order of standardised variables too, if that needs no further question.
     trust_coordinator : bool
         Whether the sites were started with --trust-coordinator: then "auto" may take a method of several rounds.
+    heads : str
+        Where it is kept how far the logs of the sites go; nowhere if empty.
     ledger, ledger_key : str
         Instead of running a method, bring this ledger up to date; its file, and that of its signing key.
     """
@@ -84,6 +88,7 @@ class RunPlan:
     check: bool = False
     check_scale: bool = False
     trust_coordinator: bool = False
+    heads: str = ""
     ledger: str = ""
     ledger_key: str = ""
 
@@ -91,6 +96,7 @@ class RunPlan:
         if not (self.wait >= 0 and self.retry_policy.deadline > 0 and self.retry_policy.give_up_after >= 0):
             raise ConfigError("wait and give-up-after must be at least 0 seconds, the deadline above 0")
         self.settings.check_arithmetic()
+        self.settings.check_within()
         if self.settings.masked and self.check:
             raise ConfigError(
                 "checks ask a second question, for residuals given pooled moments, and masks are offered for one; "

@@ -10,9 +10,11 @@ from typing import Any
 from fedrcd.federation.coordinator.accept import Accept, Asked, accept_reply
 from fedrcd.federation.coordinator.combine import BlockSums, Combine, add_in_order, contributions
 from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress
+from fedrcd.federation.coordinator.known_heads import KnownHeads
 from fedrcd.federation.coordinator.recorded_answers import RecordedAnswers
 from fedrcd.federation.messages.requests import Reply, Request, pack_request, question_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
+from fedrcd.protocol.in_process import Within
 from fedrcd.protocol.questions import Question, S
 from fedrcd.protocol.transport import Setting, Traffic
 from fedrcd.protocol.wire import Packet
@@ -46,6 +48,9 @@ class MachineTransport:
     progress: Callable[[RoundProgress], None] | None = None
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
+    heads: KnownHeads | None = None
+    within: Within = "none"
+    """Whether sites express their rows by moments of their own."""
     traffic: Traffic = field(default_factory=Traffic)
     seconds: list[float] = field(default_factory=list)
     """What each round took."""
@@ -61,7 +66,7 @@ class MachineTransport:
         began = self.surroundings.monotonic()
         asked = Asked(
             run=self.run,
-            digest=question_digest(question, self.cohort),
+            digest=question_digest(question, self.cohort, self.within),
             question=question,
             blocks=self.blocks,
             version=partial(self.answers.version, self.run),
@@ -85,7 +90,9 @@ class MachineTransport:
         number = self.traffic.rounds
 
         def request(site: str) -> Packet:
-            return pack_request(Request(self.run, number, self.federation, site, self.cohort, asked.question))
+            return pack_request(
+                Request(self.run, number, self.federation, site, self.cohort, asked.question, self.within)
+            )
 
         gather: Gather[Reply] = Gather(
             courier=self.courier,
@@ -97,6 +104,7 @@ class MachineTransport:
             progress=self.progress,
             warn=self.warn,
             surroundings=self.surroundings,
+            heads=self.heads,
         )
         recorded = {site: self.answers.find(self.run, asked.digest, site) for site in self.cohort}
         return gather.answers(number, {site: reply for site, reply in recorded.items() if reply is not None})

@@ -77,7 +77,8 @@ def require_alike(unlike: Iterable[tuple[str, str, Mismatch]], plan: RunPlan, th
         flags = " ".join(f"--accept-differing {site}" for site, _ in refused)
         raise SitesDiffer(
             f"{'; '.join(words for _, words in refused)}. Have the column or its frame corrected: `fedrcd site check` "
-            f"says at the site what is likely wrong. If the sites truly differ, accept it by {flags}"
+            f"says at the site what is likely wrong. If the sites truly differ, let each express its rows by its own "
+            f"moments (--within standardise), or accept it by {flags}"
         )
     return [f"{words}; it was accepted" for _, words in told]
 

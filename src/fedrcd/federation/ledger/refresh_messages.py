@@ -28,6 +28,7 @@ class ContributionRequest:
     configuration: Configuration
     groups: int
     versions: tuple[tuple[str, int], ...]
+    log_head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class ContributionReply:
     pending: int = 0
     head: SignedHead | None = None
     refusal: str | None = None
+    log_head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,12 @@ class NewsReply:
     site: str
     head: SignedHead | None = None
     refusal: str | None = None
+    log_head: str = ""
 
 
-KINDS["contribution-request/1"] = ContributionRequest
+KINDS["contribution-request/2"] = ContributionRequest
 KINDS["held-back/1"] = HeldBack
-KINDS["contribution-reply/1"] = ContributionReply
+KINDS["contribution-reply/2"] = ContributionReply
 KINDS["ledger-entry/1"] = EntryRecord
 KINDS["ledger-news/1"] = LedgerNews
-KINDS["news-reply/1"] = NewsReply
+KINDS["news-reply/2"] = NewsReply

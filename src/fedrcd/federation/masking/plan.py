@@ -23,6 +23,7 @@ from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.blas import one_blas_thread
 from fedrcd.protocol.groups import GroupedQuestion
+from fedrcd.protocol.in_process import WITHIN, Within, after_own
 from fedrcd.protocol.questions import Question, Rounds
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import to_bytes
@@ -111,6 +112,15 @@ class MaskedPlan:
         return self.resampling.groups if self.resampling else 0
 
     @property
+    def within(self) -> Within:
+        """How sites express their rows; `ConfigError` for a way that masks hide."""
+        self.settings.check_within()
+        for one in WITHIN:
+            if self.settings.within == one:
+                return one
+        raise ConfigError("within='auto' asks every site for moments of its own, which masks hide")
+
+    @property
     def goes_on(self) -> bool:
         """Whether there are rounds after the first."""
         return not self.resampling and not find(self.method).rounds.once
@@ -137,7 +147,7 @@ class MaskedPlan:
         known = self.settings.knowledge
         return Setting(
             federation.variables,
-            frame,
+            after_own(frame, self.within),
             layout,
             grid=ARITHMETIC[self.settings.summation],
             constraints=known.constraints(federation.variables) if known else None,

@@ -34,7 +34,9 @@ def unpack_message(packet: Packet, wanted: type[M] | tuple[type[M], ...]) -> M:
     if not isinstance(header, dict) or set(header) != {"fedrcd", MESSAGE} or header["fedrcd"] != VERSION:
         raise ProtocolError(f"this is not a message of {VERSION}")
     message = unpack(Packet(header[MESSAGE], packet.arrays), wanted)
-    if not all(is_name(getattr(message, name, "")) for name in ("run", "federation", "site", "digest", "ledger")):
+    if not all(
+        is_name(getattr(message, name, "")) for name in ("run", "federation", "site", "digest", "ledger", "log_head")
+    ):
         raise ProtocolError("the message has a name that is none")
     code = getattr(message, "refusal", None)
     if code is not None and code not in set(Refusal):

@@ -19,11 +19,15 @@ SignedText = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedCallRequest:
-    """Asks a site to take part in a masked run; `terms` are those that all sites are to sign."""
+    """Asks a site to take part in a masked run; `terms` are those that all sites are to sign.
+
+    `log_head` is what the site said last of how far its log goes, as in every roll call.
+    """
 
     site: str
     terms: str
     program: str
+    log_head: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +42,7 @@ class MaskedCallReply:
     statement: str = ""
     signature: str = ""
     refusal: str | None = None
+    log_head: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +68,7 @@ class MaskedReply:
     signature: str = ""
     vector: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     refusal: str | None = None
+    log_head: str = ""
 
     @property
     def data(self) -> bytes:
@@ -129,13 +135,14 @@ class MaskedEndReply:
     statement: str = ""
     signature: str = ""
     refusal: str | None = None
+    log_head: str = ""
 
 
-KINDS["masked-call-request/1"] = MaskedCallRequest
-KINDS["masked-call-reply/1"] = MaskedCallReply
+KINDS["masked-call-request/2"] = MaskedCallRequest
+KINDS["masked-call-reply/2"] = MaskedCallReply
 KINDS["masked-ask/1"] = MaskedAsk
-KINDS["masked-reply/1"] = MaskedReply
+KINDS["masked-reply/2"] = MaskedReply
 KINDS["replay-ask/1"] = ReplayAsk
 KINDS["replay-end/1"] = ReplayEnd
 KINDS["masked-end/1"] = MaskedEnd
-KINDS["masked-end-reply/1"] = MaskedEndReply
+KINDS["masked-end-reply/2"] = MaskedEndReply

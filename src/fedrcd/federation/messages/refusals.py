@@ -45,6 +45,7 @@ class Refusal(StrEnum):
     KEY = "key"
     RUN = "run"
     EXPIRED = "expired"
+    HISTORY = "history"
     LEDGER = "ledger"
     APPROVAL = "approval"
     WAITING = "waiting"
@@ -64,7 +65,8 @@ WORDS = {
     Refusal.GAPS: "filling of missing values is not offered by sites that guard their rows",
     Refusal.ROWS: "it has too few rows for the number of variables",
     Refusal.TENSOR_ROWS: "it has too few rows to release the full tensor; take fedrcd-sx",
-    Refusal.CELLS: "a column with few levels has a level, or a combination of levels, that too few rows share",
+    Refusal.CELLS: "a column with few levels has a level, or a combination of levels, that too few rows share; started "
+    "with --suppress it leaves such rows out",
     Refusal.BUDGET: "its budget is used up: it has released as many numbers about these rows as it may",
     Refusal.MAP: "the residuals asked for are not least-squares residuals of the covariance that came with them",
     Refusal.PREFIX: "the residuals asked for do not follow from those of the round before",
@@ -99,6 +101,9 @@ WORDS = {
     "says; give the same command again to start anew",
     Refusal.EXPIRED: "the run has expired, or would last longer than a week; are both clocks right? Give "
     "the same command again to start anew",
+    Refusal.HISTORY: "its log does not hold what it said to this coordinator before: it was cut, exchanged or deleted. "
+    "Bring its store back; if that is lost for good it needs a new key, or, if its rows are others than before, have "
+    "its line taken out of heads.json in the folder of the coordinator",
     Refusal.LEDGER: "the ledger is not the one it has seen before, or others were shown another: it was rolled back, "
     "rewritten or forked; or the store of the site is an older copy, see `fedrcd site log` there",
     Refusal.APPROVAL: "a person there refused to release the answer",

@@ -16,6 +16,7 @@ from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.messages.printable import is_name
 from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.protocol.in_process import WITHIN, Within
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.wire import KINDS, Array, Packet, pack, to_bytes, unpack
 from fedrcd.statistics.coverage import Layout
@@ -49,6 +50,8 @@ class Request:
         All sites that are asked, in the order of the federation: it settles who answers for shared rows.
     question : Question
         What is asked.
+    within : {"none", "centre", "standardise"}
+        Whether sites express their rows by means, or means and standard deviations, of their own before they sum them.
     """
 
     run: str
@@ -57,11 +60,12 @@ class Request:
     site: str
     cohort: tuple[str, ...]
     question: Question[Any]
+    within: Within = "none"
 
     @property
     def digest(self) -> str:
         """What identifies the question among these sites; the same question asked again has the same."""
-        return question_digest(self.question, self.cohort)
+        return question_digest(self.question, self.cohort, self.within)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +73,7 @@ class Reply:
     """A site's answer to one request: sums per block of rows, in its order of blocks, or a refusal.
 
     `version` changes when the site's rows change and tells nothing else about them. A block that has nothing to say to
-    the question has no sums.
+    the question has no sums. `log_head` is how far the site's log goes now.
     """
 
     run: str
@@ -78,12 +82,15 @@ class Reply:
     version: str = ""
     blocks: tuple[tuple[str, Any], ...] = ()
     refusal: Refusal | None = None
+    log_head: str = ""
 
 
-def question_digest(question: Question[Any], cohort: Sequence[str]) -> str:
-    """Digest of a question and of the sites that are asked."""
+def question_digest(question: Question[Any], cohort: Sequence[str], within: Within = "none") -> str:
+    """Digest of a question, of the sites that are asked, and of how they express their rows."""
     state = hashlib.sha256(to_bytes(question))
     state.update("\0".join(cohort).encode())
+    if within != "none":
+        state.update(f"\0\0{within}".encode())
     return state.hexdigest()
 
 
@@ -96,6 +103,8 @@ def federation_digest(federation: Federation) -> str:
         more = (federation.unit, federation.trial)
     if federation.colluding != 1:
         more = (*more, "colluding", federation.colluding)
+    if federation.development_keys:
+        more = (*more, "development keys")
     return hashlib.sha256(repr((*said, federation.block_column, *more)).encode()).hexdigest()
 
 
@@ -142,17 +151,21 @@ def cohort_layout(federation: Federation, cohort: Sequence[str]) -> Layout | Non
 def pack_request(request: Request) -> Packet:
     """The packet of a request."""
     asked = pack(request.question)
-    said = {"run": request.run, "round": request.round, "federation": request.federation, "site": request.site}
+    said: dict[str, Any] = {name: getattr(request, name) for name in ("run", "round", "federation", "site")}
+    said |= {"within": request.within}
     return Packet({"fedrcd": VERSION, **said, "cohort": list(request.cohort), "question": asked.header}, asked.arrays)
 
 
 def unpack_request(packet: Packet) -> Request:
     """The request in a packet; `ProtocolError` unless it has exactly the right form."""
-    header = _header(packet, {"run": str, "round": int, "federation": str, "site": str, "cohort": list})
+    said = {"run": str, "round": int, "federation": str, "site": str, "cohort": list, "within": str}
+    header = _header(packet, said)
     if not all(isinstance(name, str) and is_name(name) for name in header["cohort"]):
         raise ProtocolError("the message has a wrong 'cohort'")
     if not 0 <= header["round"] < MOST_ROUNDS:
         raise ProtocolError("the message has a wrong 'round'")
+    if header["within"] not in WITHIN:
+        raise ProtocolError("the message has a wrong 'within'")
     question: Question[Any] = unpack(Packet(packet.header.get("question"), packet.arrays), QUESTIONS)
     return Request(
         run=header["run"],
@@ -161,12 +174,13 @@ def unpack_request(packet: Packet) -> Request:
         site=header["site"],
         cohort=tuple(header["cohort"]),
         question=question,
+        within=header["within"],
     )
 
 
 def pack_reply(reply: Reply) -> Packet:
     """The packet of a reply."""
-    said: dict[str, Any] = {"run": reply.run, "digest": reply.digest, "site": reply.site, "version": reply.version}
+    said: dict[str, Any] = {name: getattr(reply, name) for name in ("run", "digest", "site", "version", "log_head")}
     arrays: list[Array] = []
     blocks = []
     for label, sums in reply.blocks:
@@ -179,7 +193,8 @@ def pack_reply(reply: Reply) -> Packet:
 
 def unpack_reply(packet: Packet) -> Reply:
     """The reply in a packet; `ProtocolError` unless it has exactly the right form."""
-    header = _header(packet, {"run": str, "digest": str, "site": str, "version": str, "blocks": list})
+    said = {"run": str, "digest": str, "site": str, "version": str, "log_head": str, "blocks": list}
+    header = _header(packet, said)
     refusal = packet.header.get("refusal")
     if refusal is not None and not (isinstance(refusal, str) and refusal in set(Refusal)):
         raise ProtocolError("the reply refuses for a reason that is not known here; update fedrcd")
@@ -199,6 +214,7 @@ def unpack_reply(packet: Packet) -> Reply:
         site=header["site"],
         version=header["version"],
         blocks=tuple(blocks),
+        log_head=header["log_head"],
         refusal=None if refusal is None else Refusal(refusal),
     )
 

@@ -27,6 +27,8 @@ class LeftOutReason(StrEnum):
 
     GAPS = "gaps"
     TRIM = "trim"
+    DOMINANT = "dominant"
+    RARE = "rare"
 
 
 class LeftOutShare(StrEnum):
@@ -45,6 +47,8 @@ class LeftOutShare(StrEnum):
 REASONS = {
     LeftOutReason.GAPS: "because values are missing",
     LeftOutReason.TRIM: "because values lie far out (--trim)",
+    LeftOutReason.DOMINANT: "because each makes up much of a moment (--dominance)",
+    LeftOutReason.RARE: "because few share their combination of levels (--suppress)",
 }
 SHARES = {
     LeftOutShare.FEW: "fewer than 5 % of its rows",
@@ -63,7 +67,8 @@ MISMATCHES = {
 class Plan:
     """What a run will ask, as far as the sites need it to judge: everything that decides which questions come.
 
-    `groups` is the number of groups of rows for a bootstrap, 0 for none; `check` says whether checks follow.
+    `groups` is the number of groups of rows for a bootstrap, 0 for none; `check` says whether checks follow, `within`
+    how sites express their rows, "auto" if that is found out.
     """
 
     method: str
@@ -71,6 +76,7 @@ class Plan:
     arithmetic: str
     groups: int
     check: bool
+    within: str = "none"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +84,8 @@ class RollCallRequest:
     """Asks a site what a run would meet there.
 
     `run` is the conversation that is to follow, `federation` the digest of the federation file, `cohort` all sites of
-    the run in the order of the federation, `program` the version of fedrcd at the coordinator.
+    the run in the order of the federation, `program` the version of fedrcd at the coordinator. `log_head` is what
+    the site said last of how far its log goes, as far as the coordinator remembers it.
     """
 
     run: str
@@ -87,6 +94,7 @@ class RollCallRequest:
     cohort: tuple[str, ...]
     plan: Plan
     program: str
+    log_head: str = ""
 
     @property
     def digest(self) -> str:
@@ -117,7 +125,7 @@ class DeclaredBlock:
 class RollCallReply:
     """What a site says before a run: its blocks, and the first refusal that the run would meet, if there is one.
 
-    `checks` is the refusal that only the checks after it would meet.
+    `checks` is the refusal that only the checks after it would meet, `log_head` how far the site's log goes now.
     """
 
     site: str
@@ -127,6 +135,7 @@ class RollCallReply:
     blocks: tuple[DeclaredBlock, ...] = ()
     checks: str | None = None
     refusal: str | None = None
+    log_head: str = ""
 
 
 def bound_on(rows: int) -> int:
@@ -135,7 +144,7 @@ def bound_on(rows: int) -> int:
     return -(-rows // step) * step
 
 
-KINDS["run-plan/1"] = Plan
-KINDS["roll-call-request/1"] = RollCallRequest
+KINDS["run-plan/2"] = Plan
+KINDS["roll-call-request/2"] = RollCallRequest
 KINDS["declared-block/1"] = DeclaredBlock
-KINDS["roll-call-reply/1"] = RollCallReply
+KINDS["roll-call-reply/2"] = RollCallReply

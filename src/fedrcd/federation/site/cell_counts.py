@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -13,9 +14,10 @@ from typing import IO
 import numpy as np
 
 from fedrcd.data.rows import Chunk, Rows
+from fedrcd.data.table import Table
 from fedrcd.federation.rules import Rules
 from fedrcd.protocol.groups import together
-from fedrcd.typing import IntVector, Matrix, Vector
+from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 IN_MEMORY = 2**22
 """Bytes of narrow rows that are not written to the file."""
@@ -99,6 +101,38 @@ def small_cells(rows: Rows, most: int, rules: Rules) -> Iterator[tuple[str, ...]
         for names, count in zip(chosen, counts, strict=True):
             if count[count > 0].min() < rules.cell:
                 yield names
+
+
+def without_rare_cells(table: Table, rules: Rules) -> Table:
+    """The rows without those in cells of up to `rules.suppress` few-level columns that too few share; itself if none.
+
+    Where the rare are left out others may become rare, so it is done until none is.
+    """
+    while True:
+        levels = few_levels(table, rules.levels)
+        size = min(rules.suppress, len(levels))  # cells of fewer columns are made of these
+        shared: list[tuple[list[int], set[bytes]]] = []
+        for names in combinations(levels, size):
+            chosen = [table.columns.index(name) for name in names]
+            counts: Counter[bytes] = Counter()
+            for values, *_ in table.chunks():
+                cells, found = np.unique(values[:, chosen], axis=0, return_counts=True)
+                counts.update(dict(zip(map(bytes, cells), found.tolist(), strict=True)))
+            if min(counts.values(), default=rules.cell) < rules.cell:
+                shared.append((chosen, {cell for cell, found in counts.items() if found >= rules.cell}))
+        if not size or not shared:
+            return table
+        table = table.select(partial(_in_cells, shared), by_values=True)
+
+
+def _in_cells(shared: list[tuple[list[int], set[bytes]]], chunk: Chunk) -> BoolMatrix:
+    """Which rows lie in cells that enough rows share, of all combinations of columns."""
+    stays: BoolMatrix = np.ones(len(chunk.values), dtype=bool)
+    for chosen, cells in shared:
+        found, inverse = np.unique(chunk.values[:, chosen], axis=0, return_inverse=True)
+        known = np.array([bytes(cell) in cells for cell in found], dtype=bool)
+        stays &= known[inverse.ravel()] if len(found) else stays
+    return stays
 
 
 def least_joint_cell(rows: Rows, rules: Rules) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,7 +14,7 @@ from fedrcd.data.site_file import site_rows
 from fedrcd.data.sources.source import Source
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
-from fedrcd.federation.messages.roll_call import MISMATCHES
+from fedrcd.federation.messages.roll_call import MISMATCHES, REASONS, LeftOutReason
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, small_cells
 from fedrcd.federation.site.disclosure import Allowance, allowance
@@ -53,10 +53,11 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
     columns = f"{len(entry.columns)} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
     remarks = [Remark("fine", f"{columns} as the federation says")]
     for table in tables:
-        before, block = count_rows(door.unstruck(table).select(is_complete)), door.present(table)
+        before = count_rows(door.unstruck(table).select(is_complete))
+        block, left_out = door.left(table)
         if door.store.sent.is_withdrawn(table.block):
             remarks.append(Remark("refusal", f"block {table.block!r} was taken out; `fedrcd contribute --rejoin`"))
-        remarks += _on_trim(block, before, door.trim)
+        remarks += _on_left_out(table.block, left_out, before)
         remarks += _on_declared_rows(door.unstruck(table), federation)
         remarks += _on_rows(block, door.rules)
         remarks += _on_levels(block, door.rules)
@@ -108,11 +109,10 @@ def _edition_in_words(one: Chosen) -> str:
     return f"edition {one.edition.number}, {one.edition.rows:,} rows"
 
 
-def _on_trim(block: Table, rows: int, trim: float | None) -> Iterator[Remark]:
-    if trim is not None:
-        lost = rows - count_rows(block)
-        text = f"block {block.block!r}: --trim {trim:g} leaves out {lost:,} of {rows:,} complete rows"
-        yield Remark("warning" if lost else "fine", text)
+def _on_left_out(block: str, lost: Mapping[LeftOutReason, int], rows: int) -> Iterator[Remark]:
+    for reason, number in lost.items():
+        text = f"block {block!r}: {number:,} of {rows:,} complete rows are left out {REASONS[reason]}"
+        yield Remark("warning" if number else "fine", text)
 
 
 def _on_rows(block: Table, rules: Rules) -> Iterator[Remark]:

@@ -57,7 +57,7 @@ from fedrcd.federation.site.residual_rules import (
     moments_like_own,
     one_chain,
 )
-from fedrcd.federation.site.rule_context import RuleContext
+from fedrcd.federation.site.rule_context import RAW, RuleContext
 from fedrcd.federation.site.whitening_rules import honest_whitening
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
@@ -189,6 +189,9 @@ def one_frame(context: RuleContext) -> None:
     question = context.question
     if context.frame is not None and digest_of(question.frame) != digest_of(context.frame):
         raise Refused(Refusal.FRAME)
+    before = {entry.within for entry in context.answered_about_rows} - {RAW}
+    if before - {context.within}:
+        raise Refused(Refusal.FRAME, f"these rows were summed with within={min(before)!r} before, which stays")
     values = zip(question.frame.centre.tolist(), question.frame.scale.tolist(), strict=True)
     for name, one in zip(question.variables, values, strict=True):
         if context.pinned.get(name, one) != one:
@@ -206,9 +209,8 @@ def known_grid(context: RuleContext) -> None:
 
 
 def frame_or_none(context: RuleContext) -> None:
-    """As `one_frame`; the question that a frame is made from is asked in none, where none is declared."""
-    undeclared = digest_of(Frame.identity(len(context.variables)))
-    if context.frame is not None or digest_of(context.question.frame) != undeclared:
+    """As `one_frame`; moments from which a frame is made, or which tell sites that differ, are asked for in none."""
+    if digest_of(context.question.frame) != digest_of(Frame.identity(len(context.variables))):
         one_frame(context)
 
 

@@ -45,7 +45,8 @@ class LogEntry:
     of the moments behind a residual map, `sources` the variables regressed on, if any. `outcome` is "answered", or the
     code of a refusal, with `detail` for people at the site. `clips` says whether values were clipped on a grid, where
     the question leaves a choice; `groups` is the number of groups that rows were split into, if they were, and `split`
-    tells one way to split from another. `trim` is empty, or tells how rows far out were left out. `family` names
+    tells one way to split from another. `within` says by what moments of their own rows were expressed before they were
+    summed, if that was asked for. `trim` is empty, or tells how rows far out were left out. `family` names
     the kind of sums that a ledger stores, and their grid; `implied` says that they follow from others that left before.
     `answer` is the digest of what left, or of the sums that left under masks if it is `masked`.
     """
@@ -68,6 +69,7 @@ class LogEntry:
     sources: tuple[int, ...] | None = None
     groups: int = 0
     split: str = ""
+    within: str = "none"
     trim: str = ""
     family: str = ""
     implied: bool | None = None

@@ -252,7 +252,9 @@ class MaskedSite:
     def _released(self, text: str, state: SiteRun, masks: _Masks, number: int) -> tuple[Signed, bytes]:
         """What leaves by the door, under masks; it is on the disk before this returns."""
         planned = masks.planned
-        occasion = Occasion(state.run, number, planned.asked.digest, planned.layout, RunTerms.read(text).federation)
+        terms = RunTerms.read(text)
+        within = MaskedPlan.read(terms.plan).within
+        occasion = Occasion(state.run, number, planned.asked.digest, planned.layout, terms.federation, within=within)
         try:
             self.door.release(
                 [planned.question],
@@ -281,7 +283,7 @@ class MaskedSite:
             plan = MaskedPlan.read(terms.plan)
             if (
                 plan.goes_on
-                and (plan.settings.knowledge is not None or plan.settings.options)
+                and (plan.settings.knowledge is not None or plan.settings.options or plan.within != "none")
                 and not self.door.approve
             ):
                 raise Refused(Refusal.KNOWLEDGE)  # who chooses them chooses the order of residuals
@@ -308,7 +310,9 @@ class MaskedSite:
     def _judged(self, terms: RunTerms, planned: Planned) -> RollCallReply:
         """What the door would say to the run, as in any roll call."""
         plan = MaskedPlan.read(terms.plan)
-        asked = Plan(plan.method, plan.settings.method_options, plan.settings.summation, plan.groups, check=False)
+        asked = Plan(
+            plan.method, plan.settings.method_options, plan.settings.summation, plan.groups, False, plan.settings.within
+        )
         request = RollCallRequest(terms.run, terms.federation, self.door.site, terms.cohort, asked, plan.program)
         door = replace(self.door, trusts=self.door.trusts or plan.goes_on)  # sites work out what is asked
         return RollCallAnswer(door, list(self.tables()), request, planned.layout).reply()

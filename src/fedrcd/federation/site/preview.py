@@ -25,6 +25,7 @@ from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.groups import LEAST_GROUPS, Grouping
+from fedrcd.protocol.in_process import Within
 from fedrcd.protocol.questions import PAIR_DEPTH, Question, S
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import Setting, Traffic
@@ -71,6 +72,7 @@ class PreviewTransport:
     tables: Sequence[Table]
     setting: Setting
     goes_on: bool = True
+    within: Within = "none"
     questions: list[Question[Any]] = field(default_factory=list)
     releases: list[Release] = field(default_factory=list)
     refusals: list[Refused] = field(default_factory=list)
@@ -82,7 +84,7 @@ class PreviewTransport:
         self.questions.append(question)
         if not self.refusals:
             try:
-                occasion = Occasion(DRY_RUN, len(self.releases) + 1, "", self.setting.layout)
+                occasion = Occasion(DRY_RUN, len(self.releases) + 1, "", self.setting.layout, within=self.within)
                 [released] = self.door.release([question], self.tables, occasion)
                 answers = [sums for _, sums in released.blocks if sums is not None]
             except Refused as refused:

@@ -3,7 +3,7 @@
 Serving a run, contributing to a ledger, erasing, previewing, checking and resampling all come this way, in this order:
 
 1. rows that were erased are struck out;
-2. rows with gaps, and rows beyond the site's own limit, are left out;
+2. rows with gaps, beyond the site's own limit, of rare combinations or too large a part are left out;
 3. the edition: the rows as they are, or as they were, so that no difference tells few persons;
 4. the rules of disclosure, by what ever left before about these rows;
 5. the sums;
@@ -16,23 +16,27 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.rows import Chunk, count_rows, is_complete
+from fedrcd.data.rows import Chunk, Converted, count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, FedrcdError, FileError, StatisticError
 from fedrcd.federation.masking.site_run import RunAborted, RunRefused
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import SUMS
+from fedrcd.federation.messages.roll_call import LeftOutReason
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.cell_counts import without_rare_cells
 from fedrcd.federation.site.chosen_moments import beside_own
 from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
+from fedrcd.federation.site.dominance import without_dominant_rows
 from fedrcd.federation.site.editions.choosing import EditionChoice, EditionChooser, Inquiry
 from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
 from fedrcd.federation.site.editions.exposure import Exposure, exposures
@@ -43,8 +47,9 @@ from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.store import FILL, NOW, Pending, Store
-from fedrcd.federation.site.trimming import other_trim, trim_tag, trimmed
+from fedrcd.federation.site.trimming import leaving_tag, other_trim, trimmed
 from fedrcd.protocol.groups import Grouping
+from fedrcd.protocol.in_process import Within, after_own, own_frame
 from fedrcd.protocol.questions import Question
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.wire import digest_of, from_bytes, to_bytes
@@ -73,6 +78,8 @@ class Occasion(NamedTuple):
     """Whether the sums go under masks before they leave."""
     replayed: bool = False
     """Whether the site worked the question out itself, from totals that it added up."""
+    within: Within = "none"
+    """Whether rows are expressed by moments of their own before they are summed."""
 
 
 class Released(NamedTuple):
@@ -181,7 +188,7 @@ class Door:
     def _require_same_trim(self, tables: Sequence[Table]) -> None:
         """Refuse another trim than the newest edition of a block was made with: few rows would seem to be gone."""
         for table in tables:
-            tag = trim_tag(table.columns, self.federation, self.trim)
+            tag = self._leaving(table)
             newest = [one for one in self.store.editions.editions() if one.current and one.block == table.block]
             labels = {edition.label for edition in newest}
             told = [one for one in self._history() if one.version in labels and one.outcome == ANSWERED]
@@ -202,10 +209,34 @@ class Door:
 
     def present(self, table: Table) -> Table:
         """The rows of a block that take part: neither struck out nor left out."""
-        complete = self.unstruck(table).select(is_complete, by_values=True)
+        return self.left(table)[0]
+
+    def left(self, table: Table) -> tuple[Table, dict[LeftOutReason, int]]:
+        """The rows of a block that take part, and how many complete ones are left out, by the reason."""
+        complete, rules = self.unstruck(table).select(is_complete, by_values=True), self.rules
         if not count_rows(complete):
             raise DataError(f"{self.site} has no row without missing values")
-        return complete if self.trim is None else trimmed(complete, self.federation, self.trim)
+        kept = complete if self.trim is None else trimmed(complete, self.federation, self.trim)
+        out = {} if self.trim is None else {LeftOutReason.TRIM: count_rows(complete) - count_rows(kept)}
+        steps: dict[LeftOutReason, Callable[[Table], Table]] = {}
+        if rules.dominance < 1:
+            steps[LeftOutReason.DOMINANT] = partial(without_dominant_rows, share=rules.dominance)
+        if rules.suppress:
+            steps[LeftOutReason.RARE] = partial(without_rare_cells, rules=rules)
+        before = None
+        while before is not kept:  # without the one the other may be again
+            before = kept
+            for reason, without in steps.items():
+                smaller = without(kept)
+                out[reason] = out.get(reason, 0) + count_rows(kept) - count_rows(smaller)
+                kept = smaller
+        if not count_rows(kept):
+            raise DataError(f"--suppress and --dominance leave no row of block {table.block!r}; take others")
+        return kept, out
+
+    def _leaving(self, table: Table) -> str:
+        """Tells how rows of a block are left out."""
+        return leaving_tag(table.columns, self.federation, self.trim, self.rules)
 
     def unstruck(self, table: Table) -> Table:
         """The rows of a block that were not erased."""
@@ -301,13 +332,16 @@ class Door:
                 raise Refused(Refusal.SECRET)
             site = replace(site, grouping=chosen.grouping)
             split_tag = chosen.grouping.tag("by identifier" if table.identified else label)
+        own = own_frame(table, occasion.within, exact=question.grid is not None)
+        declared = self.federation.declared_frame()
         context = RuleContext(
             question=question,
             run=occasion.run,
             variables=self.federation.variables,
-            frame=self.federation.declared_frame(),
+            frame=None if declared is None else after_own(declared, occasion.within),
+            within=occasion.within,
             pinned=self.store.pinned_frame(),
-            rows=table,
+            rows=table if own is None else Converted(table, table.columns, own.express),
             history=history,
             related=exposure.labels | {label},
             vectors=exposure.vectors,
@@ -317,12 +351,12 @@ class Door:
             share=_share_tag(layout, table),
             split=site.split,
             split_tag=split_tag,
-            trim=trim_tag(table.columns, self.federation, self.trim),
+            trim=self._leaving(table),
             trusted=self.trusts or occasion.replayed,
             replayed=occasion.replayed,
         )
         check_question(context)
-        sums = site.answer(question, layout)
+        sums = replace(site, own=own).answer(question, layout)
         assert sums is not None  # it has a share
         _require_finite(sums)
         answer = digest_of(sums)
@@ -479,6 +513,7 @@ def _kept(context: RuleContext, sums: Any, answer: str) -> dict[str, Any]:
         "basis": digest_of(basis.moments) if basis else "",
         "sources": basis.sources if basis else None,
         "groups": question.groups,
+        "within": context.within_tag,
         "split": context.split_tag,
         "trim": context.trim,
         "family": family_of(context),

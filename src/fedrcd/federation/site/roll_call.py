@@ -30,7 +30,9 @@ from fedrcd.federation.site.log import ANSWERED, CALLED, UNLIKE, LogEntry
 from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here, parts_of
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.unit_check import UnlikeColumn, unlike_columns
+from fedrcd.methods.auto import AUTO
 from fedrcd.methods.skeleton import Parts
+from fedrcd.protocol.in_process import WITHIN, Within, after_own
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.few_levels import FEW_LEVELS
@@ -53,9 +55,9 @@ class RollCallAnswer:
         """What the run would meet here; it is in the log before this returns."""
         plan, request = self.request.plan, self.request
         quiet = replace(self.door, dry_run=[], approve=False)
-        frame = frame_here(quiet, self.tables)
-        setting = Setting(quiet.federation.variables, frame, self.layout, grid=_grid(plan))
-        transport = PreviewTransport(quiet, self.tables, setting, goes_on=False)
+        within, frame = _within(plan), frame_here(quiet, self.tables)
+        setting = Setting(quiet.federation.variables, after_own(frame, within), self.layout, grid=_grid(plan))
+        transport = PreviewTransport(quiet, self.tables, setting, goes_on=False, within=within)
         estimate = estimated(transport, _parts(plan), plan.groups)
         refused = self._refusal(transport)
         if estimate is not None and plan.check:
@@ -76,8 +78,8 @@ class RollCallAnswer:
             for one in entries
             if one.outcome == CALLED
         )
-        codes = [None if one is None else one.code.value for one in (no_checks, refused)]
-        return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks, *codes)
+        later, now = (None if one is None else one.code.value for one in (no_checks, refused))
+        return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks, checks=later, refusal=now)
 
     def _odd_columns(
         self, quiet: Door, transport: PreviewTransport
@@ -131,10 +133,7 @@ class RollCallAnswer:
                 return entry.detail
         unstruck = self.door.unstruck(table)
         whole, complete = count_rows(unstruck), count_rows(unstruck.select(is_complete))
-        lost = {
-            LeftOutReason.GAPS: whole - complete,
-            LeftOutReason.TRIM: complete - count_rows(self.door.present(table)),
-        }
+        lost = {LeftOutReason.GAPS: whole - complete, **self.door.left(table)[1]}
         return SEPARATOR.join(f"{reason}={LeftOutShare.of(rows, whole)}" for reason, rows in lost.items() if rows)
 
     def _entry(self, outcome: str, **more: Any) -> LogEntry:
@@ -162,6 +161,16 @@ def _parts(plan: Plan) -> Parts[Any]:
         return parts_of(plan.method, dict(plan.options), plan.groups)
     except (ConfigError, TypeError) as problem:
         raise Refused(Refusal.PLAN, str(problem)) from None
+
+
+def _within(plan: Plan) -> Within:
+    """How rows will be expressed; where that is found out, as if sites did not differ."""
+    if plan.within == AUTO:
+        return "none"
+    for one in WITHIN:
+        if plan.within == one:
+            return one
+    raise Refused(Refusal.PLAN, "the plan expresses rows in a way that is not known here")
 
 
 def _grid(plan: Plan) -> Any:

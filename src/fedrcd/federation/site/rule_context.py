@@ -12,6 +12,9 @@ from fedrcd.federation.site.log import ANSWERED, LogEntry
 from fedrcd.protocol.questions import Question
 from fedrcd.statistics.frame import Frame
 
+RAW = "raw"
+"""How rows are expressed for moments of sites: they go with any other way."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
@@ -23,7 +26,8 @@ class RuleContext:
     persons here were in together. `share` tells what of the rows this site answers for; `split` gives the rows of each
     of some number of groups, and `split_tag` tells one way to split from another. `few_levels` are
     the columns of `rows` that may have few levels, where somebody read them before. `trim` is empty, or tells how rows
-    far out were left out. `trusted` says whether the site trusts its coordinator with what it asks,
+    far out were left out. `within` says how the rows were expressed. `trusted` says whether the site trusts its
+    coordinator with what it asks,
     `replayed` that it worked out by itself what is asked, and needs to trust nobody.
     """
 
@@ -44,6 +48,7 @@ class RuleContext:
     split_tag: str = ""
     few_levels: Rows | None = None
     trim: str = ""
+    within: str = "none"
     trusted: bool = False
     replayed: bool = False
 
@@ -61,6 +66,11 @@ class RuleContext:
     def count(self) -> int:
         """Complete rows of the block."""
         return count_rows(self.rows)
+
+    @property
+    def within_tag(self) -> str:
+        """How the rows are expressed; something else for moments in no frame, from which that is found out."""
+        return self.within if "frame" in (self.question.each.rules or ()) else RAW
 
     @property
     def answered(self) -> list[LogEntry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fedrcd.federation.ledger.refresh_messages import (
 from fedrcd.federation.masking.possible import why_clear
 from fedrcd.federation.masking.statements import DIFFERENCES
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
+from fedrcd.federation.messages.masked import MaskedCallRequest
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import Reply, Request, pack_reply, read_agreement, unpack_request
 from fedrcd.federation.messages.roll_call import RollCallReply, RollCallRequest
@@ -85,9 +86,11 @@ class SiteService:
             self._require_for_us(request, agreement.federation, agreement.digest)
             self._require_clear(agreement.federation)
             with self.store() as store:
+                self._require_history(store, request.log_head)
                 door = open_door(self.settings, agreement.federation, store)
                 tables = read_tables(agreement.federation, self.settings)
-                return RollCallAnswer(door, tables, request, agreement.layout(request.cohort)).reply()
+                said = RollCallAnswer(door, tables, request, agreement.layout(request.cohort)).reply()
+                return replace(said, log_head=store.head())
         except Exception as problem:  # whatever it is, its text may hold data: a code leaves
             self._note_refused(f"the roll call of a run of {request.plan.method}", problem)
             code = code_of(problem).value
@@ -99,6 +102,8 @@ class SiteService:
             agreement = read_agreement(self.settings.federation)
             self._require_named(message.site)
             with self.store() as store:
+                if isinstance(message, MaskedCallRequest):
+                    self._require_history(store, message.log_head)
                 door = open_door(self.settings, agreement.federation, store)
                 site = MaskedSite(
                     door=door,
@@ -107,7 +112,7 @@ class SiteService:
                     tables=lambda: read_tables(agreement.federation, self.settings),
                     agrees=(DIFFERENCES,) if self.settings.agree_to_differences else (),
                 )
-                return respond_masked(site, message)
+                return replace(respond_masked(site, message), log_head=store.head())
         except Exception as problem:  # whatever it is, its text may hold data: a code leaves
             code = code_of(problem)
             if code is not Refusal.WAITING:
@@ -123,12 +128,15 @@ class SiteService:
             if asks:
                 self._require_clear(agreement.federation)
             with self.store() as store:
+                if isinstance(message, ContributionRequest):
+                    self._require_history(store, message.log_head)
                 door = open_door(self.settings, agreement.federation, store)
                 key = SiteKey.read(self.settings.key) if self.settings.key else None
                 refreshing = Refreshing(door, key, Path(self.settings.state))
                 if isinstance(message, ContributionRequest):
-                    return refreshing.contribute(message, read_tables(agreement.federation, self.settings))
-                return refreshing.hear(message)
+                    made = refreshing.contribute(message, read_tables(agreement.federation, self.settings))
+                    return replace(made, log_head=store.head())
+                return replace(refreshing.hear(message), log_head=store.head())
         except Exception as problem:  # whatever it is, its text may hold data: a code leaves
             code = code_of(problem).value
             self._note_refused(f"refresh of ledger {message.ledger[:SHORT]}", problem, LEDGER)
@@ -167,7 +175,9 @@ class SiteService:
         federation = agreement.federation
         with self.store() as store:
             door = open_door(self.settings, federation, store)
-            occasion = Occasion(request.run, request.round, request.digest, None, request.federation)
+            occasion = Occasion(
+                request.run, request.round, request.digest, None, request.federation, within=request.within
+            )
             try:
                 self._require_for_us(request, federation, agreement.digest)
                 self._require_clear(federation)
@@ -177,7 +187,19 @@ class SiteService:
                 door.note([request.question], occasion, problem)
                 raise
             [released] = door.release([request.question], tables, occasion)
-        return Reply(request.run, request.digest, self.settings.name, released.version, released.blocks)
+            return Reply(
+                request.run,
+                request.digest,
+                self.settings.name,
+                released.version,
+                released.blocks,
+                log_head=store.head(),
+            )
+
+    def _require_history(self, store: Store, head: str) -> None:
+        """Refuse where the log is not the one of which the coordinator was told before."""
+        if head and "history" not in self.settings.rules.off and not store.has_head(head):
+            raise Refused(Refusal.HISTORY)
 
     def _require_clear(self, federation: Federation) -> None:
         """Refuse to answer in the clear what could be masked, unless the people here agreed to it."""

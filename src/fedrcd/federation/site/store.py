@@ -6,6 +6,7 @@ erased rows never. The keys are in the file: guard it like the table itself.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -210,6 +211,18 @@ class Store(Closing):
         if self._witness is not None:
             hashes = self._hashes()
             self._witness.note(self._identity, len(hashes), hashes[-1] if hashes else START)
+
+    def head(self) -> str:
+        """How far the log goes, for others to remember: it tells them nothing of what is in it."""
+        hashes = self._hashes()
+        return self._head(hashes[-1]) if hashes else ""
+
+    def has_head(self, head: str) -> bool:
+        """Whether the log went, or goes, as far as was once said of it."""
+        return any(self._head(one) == head for one in reversed(self._hashes()))
+
+    def _head(self, line: str) -> str:
+        return hashlib.blake2b(line.encode(), key=self.secret, digest_size=16, person=b"fedrcd log head").hexdigest()
 
     def rename(self, site: str) -> None:
         """The site has another name from now on; all that is known of its rows stays."""

@@ -16,9 +16,13 @@ from fedrcd.data.federation import Federation
 from fedrcd.data.rows import Rows, count_rows, streamed
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
+from fedrcd.federation.rules import Rules
 from fedrcd.protocol.outliers import columns_with_gross_errors, rows_within
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame, propose_frame
+
+SEPARATOR = "; "
+"""Between the parts of a tag."""
 
 
 def trimmed(table: Table, federation: Federation, limit: float) -> Table:
@@ -40,18 +44,32 @@ def trim_tag(columns: Sequence[str], federation: Federation, limit: float | None
     return f"{limit:.17g} {hashlib.sha256(repr((tuple(columns), frame)).encode()).hexdigest()[:16]}"
 
 
+def leaving_tag(columns: Sequence[str], federation: Federation, limit: float | None, rules: Rules) -> str:
+    """Tells one way to leave rows out from another, by all that decides which; "" where none is left out."""
+    parts = [trim_tag(columns, federation, limit)]
+    if rules.suppress:
+        parts.append(f"suppress {rules.suppress} of {rules.levels} levels below {rules.cell}")
+    if rules.dominance < 1:
+        parts.append(f"dominance {rules.dominance:.17g}")
+    return SEPARATOR.join(filter(None, parts))
+
+
 def tagged_limit(tag: str) -> str:
-    """The limit in a tag, for people."""
-    return f"--trim {tag.split()[0]}" if tag else "no --trim"
+    """How rows are left out by a tag, for people."""
+    parts = [part.split() for part in tag.split(SEPARATOR) if part]
+    options = [f"--{one[0]} {one[1]}" if one[0].isalpha() else f"--trim {one[0]}" for one in parts]
+    return " ".join(options) or "no row left out"
 
 
 def other_trim(block: str, tag: str, before: str) -> str:
     """That rows were trimmed otherwise before, in words."""
     limit = tagged_limit(before)
-    how = f"{limit} in another frame" if limit == tagged_limit(tag) else limit
+    if limit == tagged_limit(tag):
+        trim, trim_before = (one.split(SEPARATOR)[0] for one in (tag, before))
+        limit += " under other rules" if trim == trim_before else " in another frame"
     return (
-        f"block {block!r}: its rows were summed with {how} before; keep to that: only rows of a new block may be "
-        "trimmed otherwise"
+        f"block {block!r}: its rows were summed with {limit} before; keep to that: only rows of a new block may be "
+        "left out otherwise"
     )
 
 
