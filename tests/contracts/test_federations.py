@@ -189,7 +189,7 @@ def test_variables_can_be_put_in_an_order_that_breaks_ties():
 
 def test_a_column_of_two_types_is_named_where_it_is_not_a_number():
     frame = pd.DataFrame(simulated(3, 100)[1], columns=["a", "b", "c"])
-    with pytest.raises(DataError, match="column 'b' of table 2"):
+    with pytest.raises(DataError, match="table 2 has columns that cannot be variables: column 'b': text"):
         fedrcd.discover([frame, frame.assign(b="high")])
 
 

@@ -50,7 +50,8 @@ def _kind_of_rows(parts: Parts[Any]) -> tuple[type[EntropyRows | GapRows] | None
 
 
 def _only(sites: Sequence[Any], setting: Setting) -> LocalSite | None:
-    """The site, if there is one alone whose rows are complete and summed in float64."""
-    if len(sites) != 1 or setting.grid is not None or setting.fills_gaps or not isinstance(sites[0], LocalSite):
+    """The site, if there is one alone whose rows are here, complete, and summed in float64."""
+    if len(sites) != 1 or setting.grid is not None or setting.fills_gaps:
         return None
-    return None if sites[0].gaps else sites[0]
+    site: LocalSite | None = sites[0] if hasattr(sites[0], "expressed") and not sites[0].gaps else None
+    return site
