@@ -63,6 +63,10 @@ class FedrcdWarning(UserWarning):
     """Root of the package's warnings."""
 
 
+class ModelWarning(FedrcdWarning):
+    """The data speak against the model."""
+
+
 class IdentifiabilityWarning(FedrcdWarning):
     """The data may not determine the causal order."""
 

@@ -5,7 +5,7 @@ import pytest
 
 import fedrcd
 from fedrcd.data.simulate.models import random_model
-from fedrcd.errors import ConfigError, FedrcdWarning, OutlierWarning, ScaleWarning
+from fedrcd.errors import ConfigError, FedrcdWarning, ModelWarning, OutlierWarning, ScaleWarning
 from fedrcd.graphs.metrics import ancestral_accuracy
 
 
@@ -138,4 +138,5 @@ def test_a_column_of_few_levels_at_one_site_only_is_not(simulated):
 def test_the_note_on_few_levels_is_no_warning(simulated):
     with warnings.catch_warnings():
         warnings.simplefilter("error", FedrcdWarning)
+        warnings.simplefilter("ignore", ModelWarning)
         fedrcd.discover(coded(simulated), "fedrcd-s")

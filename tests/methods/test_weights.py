@@ -147,7 +147,8 @@ def test_an_unknown_selection_is_refused_with_all_there_are_and_who_takes_them(s
     with pytest.raises(ConfigError) as caught:
         Weights(selection=selection)
     assert str(caught.value) == (
-        "weights must be one of adaptive-lasso, bic, none, or bootstrap (only discover and FedLiNGAM take it), "
+        "weights must be one of adaptive-lasso, bic, guarded, none, "
+        "or bootstrap (only discover and FedLiNGAM take it), "
         f"got '{selection}'"
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from fedrcd.api.discovery import ConfoundedPair, Discovery, name_steps, software_versions
 from fedrcd.api.notes import (
     clipped,
+    doubtful,
     far_out,
     hidden_causes,
     identifiability,
@@ -26,10 +28,12 @@ from fedrcd.methods.hidden.search import SURE
 from fedrcd.methods.past import at_present, by_lag, now
 from fedrcd.methods.registry import card_of
 from fedrcd.methods.settings import DELTA, EPSILON
-from fedrcd.methods.skeleton import Estimate
+from fedrcd.methods.skeleton import Estimate, Marginals
+from fedrcd.methods.weights import refit
 from fedrcd.runs.finding import Finding
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.grid import Grid
+from fedrcd.typing import IntVector, Matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,7 @@ def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | s
         *(() if finding.past else identifiability(estimate, card)),  # with a past, rows are sums of much noise
         *scale(estimate, card),
         *standardised_by_sites(card, unscaled=background.unscaled),
+        *doubtful(estimate, finding.variables),
         *repaired(estimate),
         *far_out(estimate),
         *scattered(card, background.layout, fills_gaps=background.fills_gaps),
@@ -108,6 +113,26 @@ def _ancestors(estimate: Estimate, names: Sequence[str]) -> tuple[tuple[str, str
     return tuple((names[j], names[i]) for i in order for j in order if above[i, j])
 
 
+class EffectsBefore(NamedTuple):
+    """Effects on every variable of all that precede it, [i, j] for j on i, and their standard errors."""
+
+    effects: Matrix
+    errors: Matrix
+
+
+MOST_CANDIDATES = 200
+"""Variables up to which a result holds the effects of all pairs along its order."""
+
+
+def _before(order: IntVector, marginals: Marginals) -> EffectsBefore | None:
+    p = len(order)
+    if p > MOST_CANDIDATES:
+        return None
+    full = np.zeros((p, p), dtype=bool)
+    full[np.ix_(order, order)] = np.tril(np.ones((p, p), dtype=bool), -1)
+    return EffectsBefore(refit(marginals.cov, full), effect_errors(marginals.cov, marginals.worth, full).direct)
+
+
 def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> Discovery:
     """What a run found, with names, costs, notes and errors.
 
@@ -124,6 +149,7 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
     if standardised is not None:
         standardised = standardised[standardised < len(names)]
     has_errors = estimate.marginals.even and not background.filled and estimate.hidden is None
+    before = _before(whole.order, whole.marginals) if has_errors and not past else None
     errors = effect_errors(whole.marginals.cov, whole.marginals.worth, whole.B != 0) if has_errors else None
     checked = finding.checked
     return Discovery(
@@ -153,6 +179,9 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         confidence=now(finding.resampled.replicates.edge_shares(), past) if finding.resampled else None,
         errors=now(errors.direct, past) if errors else None,
         total_errors=now(errors.total, past) if errors else None,
+        verdict=estimate.doubt.says(names) if estimate.doubt else "",
+        effects_before=before.effects if before else None,
+        errors_before=before.errors if before else None,
         state_id=background.state_id,
         settings=finding.settings.recorded(),
         confounded=_confounded(estimate, names),

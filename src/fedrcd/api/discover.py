@@ -95,7 +95,8 @@ def discover(
         What is known of the graph: statements by name, a TOML file of them, or `lingam`'s matrix. The order and the
         effects keep to it.
     **options : dict
-        `weights` ("adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own options. "bootstrap"
+        `weights` ("auto", "guarded", "adaptive-lasso", "bic", "bootstrap" or "none"), `penalty`, and the method's own
+        options. "bootstrap"
         keeps edges that a `threshold` of 0.5 of `n_sampling` replicates with seed `random_state` have; `base` is the
         selection within each replicate, `groups` and `resample` are those of `fedrcd.bootstrap`.
 

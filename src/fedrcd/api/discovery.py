@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from fedrcd.report.support import Support
 
 
+DOUBTFUL = "doubtful"
+"""How a verdict begins that is a note, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceStep:
     """One decision: who was chosen as source, from which scores (higher is better), and by what margin.
@@ -117,6 +121,12 @@ class Discovery:
         The units of variables, of those that have one: a weight is in units of the effect per unit of the cause.
     left_out : dict of str to int
         Rows that each site left out, for gaps or as gross errors; empty where that may not be told.
+    verdict : str
+        What the sums of the round say of the independence of errors: fine, doubtful or cannot tell, and what that rests
+        on; empty where they say nothing.
+    effects_before, errors_before : (p, p) array, optional
+        Effects on every variable of all that precede it in the order, by least squares, with standard errors; what
+        `candidates` shows.
     """
 
     names: tuple[str, ...]
@@ -151,6 +161,9 @@ class Discovery:
     left_out: dict[str, int] = field(default_factory=dict)
     confounded: tuple[ConfoundedPair, ...] = ()
     ancestors: tuple[tuple[str, str], ...] = ()
+    verdict: str = ""
+    effects_before: Matrix | None = field(repr=False, default=None)
+    errors_before: Matrix | None = field(repr=False, default=None)
 
     @property
     def adjacency(self) -> pd.DataFrame:
@@ -198,6 +211,16 @@ class Discovery:
             if not np.isnan(values[i, j])
         ]
         return pd.DataFrame(rows, columns=["cause", "effect", "estimate", "error", "low", "high"])
+
+    def candidates(self, level: float = 0.95) -> pd.DataFrame:
+        """Every pair along the order: the effect given all that precede, its interval, and why it was kept or left out.
+
+        Columns are cause, effect, estimate, error, low, high, kept and why; those farthest from no effect, in standard
+        errors, come first. The effects of an edge list are fitted to the edges that were kept, these are not.
+        """
+        from fedrcd.api.candidates import candidates_of
+
+        return candidates_of(self, level)
 
     def standardised_effects(self) -> pd.DataFrame:
         """Effects in standard deviations of effect and cause, free of units: row i, column j is that of j on i."""
@@ -303,6 +326,7 @@ class Discovery:
         lines.append("order: " + ", ".join(self.order))
         lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
         lines += [f"  {pair.one} <-> {pair.other}  hidden cause" for pair in self.confounded]
+        lines += [f"errors: {self.verdict}"] if self.verdict and not self.verdict.startswith(DOUBTFUL) else []
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
     @property

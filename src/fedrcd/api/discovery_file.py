@@ -27,7 +27,7 @@ FAMILY = "fedrcd-discovery"
 VERSION = 2
 FORMAT = f"{FAMILY}/{VERSION}"
 
-MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf}
+MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf, "errors_before": np.inf}
 """Optional numbers per pair of variables, and the largest each may be."""
 
 ONLY_IF_SET = (
@@ -41,11 +41,13 @@ ONLY_IF_SET = (
     "left_out",
     "confounded",
     "ancestors",
+    "verdict",
 )
 """Fields that are left out of the file where there is nothing to say."""
 
 SINCE = dict.fromkeys(
-    ("lagged", "epsilon", "delta", "signatures", "verified_by", "units", "left_out", "confounded", "ancestors"), 2
+    (*ONLY_IF_SET[1:], "effects_before", "errors_before"),
+    2,
 )
 """Fields that older versions of the format do not have, and the first that does."""
 
@@ -55,14 +57,18 @@ TUPLES = ("variances", "standardised_order", "signatures", "verified_by")
 
 def to_text(found: Discovery) -> str:
     """The JSON text of a discovery."""
-    apart = {"B", "lagged", *MATRICES, *_records()}
+    apart = {"B", "lagged", *MATRICES, "effects_before", *_records()}
     plain = {name: getattr(found, name) for name in found.__dataclass_fields__ if name not in apart}
     content = {
         "format": FORMAT,
         **plain,
         "B": _with_nulls(found.B),
         "lagged": {str(lag): _with_nulls(effects) for lag, effects in sorted(found.lagged.items())},
-        **{name: _with_nulls(getattr(found, name)) for name in MATRICES if getattr(found, name) is not None},
+        **{
+            name: _with_nulls(getattr(found, name))
+            for name in (*MATRICES, "effects_before")
+            if getattr(found, name) is not None
+        },
         **{name: [asdict(record) for record in getattr(found, name)] for name in _records()},
     }
     unset = [name for name in ONLY_IF_SET if not content[name] and not isinstance(content[name], Real)]
@@ -90,7 +96,9 @@ def from_text(text: str) -> dict[str, Any]:
         content |= {name: tuple(make(**one) for one in content[name]) for name, make in _records().items()}
         content["B"] = _matrix(content["B"], nulls=version >= 2)
         content |= {
-            name: _matrix(content[name], nulls=version >= 2) for name in MATRICES if content.get(name) is not None
+            name: _matrix(content[name], nulls=version >= 2)
+            for name in (*MATRICES, "effects_before")
+            if content.get(name) is not None
         }
         content |= {name: tuple(map(str, content[name])) for name in TEXTS}
         content |= {name: tuple(content[name]) for name in TUPLES if name in content}

@@ -58,7 +58,7 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     ----------
     method : str
         Name of a method, or "auto".
-    weights : {"adaptive-lasso", "bic", "bootstrap", "none"}
+    weights : {"auto", "guarded", "adaptive-lasso", "bic", "bootstrap", "none"}
         How edges are selected.
     penalty : float
         Of the adaptive lasso.

@@ -16,6 +16,7 @@ from fedrcd.errors import (
     DataError,
     FedrcdWarning,
     IdentifiabilityWarning,
+    ModelWarning,
     OutlierWarning,
     ScaleWarning,
     SitesWarning,
@@ -94,6 +95,12 @@ def hidden_causes(estimate: Estimate) -> list[FedrcdWarning | str]:
         "acts on the other as well is not known, and no effect between them is given; the ancestors that are listed "
         "hold beside it, effects marked NaN are not identified"
     ]
+
+
+def doubtful(estimate: Estimate, names: Sequence[str]) -> list[FedrcdWarning]:
+    """Whether the sums of the round speak against the model."""
+    doubt = estimate.doubt
+    return [ModelWarning(doubt.says(names))] if doubt is not None and doubt.doubtful else []
 
 
 def repaired(estimate: Estimate) -> list[FedrcdWarning]:

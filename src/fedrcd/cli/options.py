@@ -36,7 +36,7 @@ Dominance = Annotated[
     float, typer.Option(help="Leave out rows that make up more than this share of a fourth moment; 1 leaves none out.")
 ]
 
-WEIGHTS_ONCE = {"weights": "Edge selection: adaptive-lasso, bic or none."}
+WEIGHTS_ONCE = {"weights": "Edge selection: auto, guarded, adaptive-lasso, bic or none."}
 """Help for edge selection where it cannot be by bootstrap."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from fedrcd.errors import ConfigError
 from fedrcd.methods.costs import CostEstimate, of_pairs
-from fedrcd.methods.settings import COMMON_OPTIONS
+from fedrcd.methods.settings import AUTO, COMMON_OPTIONS
 from fedrcd.methods.skeleton import Parts
 
 Recipe: TypeAlias = Callable[..., Parts[Any]]
@@ -200,7 +200,15 @@ class Card:
                 raise ConfigError(f"{option} must be True or False, got {value!r}")
             if kind is int and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
                 raise ConfigError(f"{option} must be a whole number of at least 0, got {value!r}")
-        return {**allowed, **options}
+        resolved = {**allowed, **options}
+        if resolved["weights"] == AUTO:
+            resolved["weights"] = self.selection
+        return resolved
+
+    @property
+    def selection(self) -> str:
+        """How edges are selected by default: the paper's methods keep the paper's way."""
+        return "guarded" if self.scale_free and not self.private else "adaptive-lasso"
 
     def as_dict(self) -> dict[str, Any]:
         """What programs read of a method."""

@@ -8,7 +8,7 @@ from typing import Literal
 from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, RoundCount, register
 from fedrcd.methods.costs import of_climb, of_residuals, of_tensor
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
-from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, on_pairs
+from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, judged, on_pairs
 from fedrcd.methods.hidden.search import Caution, HiddenSearch
 from fedrcd.methods.refinements.contrast import ContrastRefinement
 from fedrcd.methods.refinements.entropies import MOST_ROUNDS, EntropyRefinement
@@ -45,6 +45,7 @@ def fedrcd_s(
         on_pairs(NegentropyGap(negentropy)),
         Tensors(estimator),
         refinement,
+        judge=judged,
         hidden=HiddenSearch(caution) if hidden else None,
     )
 

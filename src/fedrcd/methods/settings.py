@@ -60,7 +60,7 @@ class Settings:
     """
 
     method: str = _setting(AUTO, str, "Name of a method, or auto; see `fedrcd methods`.")
-    weights: str = _setting("adaptive-lasso", str, "Edge selection: adaptive-lasso, bic, bootstrap or none.")
+    weights: str = _setting(AUTO, str, "Edge selection: auto, guarded, adaptive-lasso, bic, bootstrap or none.")
     penalty: float = _setting(0.01, float, "Penalty of the adaptive lasso, in mean standard deviations.")
     options: Mapping[str, Any] = _setting(
         dict, list[str], "Another option of the method, NAME=VALUE; may be repeated.", flag="option"

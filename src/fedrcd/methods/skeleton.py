@@ -15,6 +15,7 @@ import numpy as np
 
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.methods.doubt import Doubt
 from fedrcd.methods.em_moments import ask_moments
 from fedrcd.methods.hidden.found import HiddenCauses
 from fedrcd.methods.weights import Weights
@@ -111,6 +112,8 @@ class Estimate:
     """The order that the steps give, before it was refined."""
     hidden: HiddenCauses | None = None
     """What is hidden, if it was looked for; then B has the effects that are identified, and zeros elsewhere."""
+    doubt: Doubt | None = None
+    """What the sums of the first round say of the independence of errors, where they tell."""
 
     @property
     def marked(self) -> Matrix:
@@ -128,6 +131,8 @@ class Parts(Generic[T]):
     """Improves the order that the sources give, from the evidence about all variables, within what is known."""
     climb: Callable[[Setting, Marginals, IntVector], Rounds[IntVector]] | None = None
     """Improves the order further, by asking."""
+    judge: Callable[[T, IntVector], Doubt] | None = None
+    """Says, from the evidence about all variables, whether the errors along an order are independent."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
     hidden: Callable[[T, IntVector, Constraints | None], tuple[IntVector, Matrix, HiddenCauses]] | None = None
     """Finds hidden causes: from the evidence about all variables and the order, another order, and effects."""
@@ -149,9 +154,12 @@ class Parts(Generic[T]):
             order = self.refine(evidence.statistic, start, setting.constraints)
         if self.climb:
             order = yield from self.climb(setting, marginals, order)
+        judges = self.judge is not None and marginals.even and not setting.fills_gaps and not setting.past
+        doubt = self.judge(evidence.statistic, order) if self.judge and judges else None
         if self.hidden is None:
-            B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints)
-            return Estimate(order, B, tuple(steps), marginals, start)
+            doubted = doubt is None or doubt.doubtful
+            B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints, doubted=doubted)
+            return Estimate(order, B, tuple(steps), marginals, start, doubt=doubt)
         order, B, hidden = self.hidden(evidence.statistic, order, setting.constraints)
         return Estimate(order, B, tuple(steps), marginals, start, hidden)
 

@@ -7,6 +7,9 @@ For each variable j with predecessors P the adaptive lasso minimises
 and what it keeps is fitted again by least squares. `adaptive-lasso` has the paper's fixed
 :math:`\lambda = 0.01\bar\sigma` with :math:`\bar\sigma` the mean standard deviation; as printed, it changes with a
 common unit of all variables. `bic` chooses :math:`\lambda` per variable on standardised data, as `lingam` does.
+`guarded` takes the least significant candidate away, again and again, until all others have
+:math:`t^2 \ge \log N + 2 \log p`, the extended BIC (Chen and Chen, 2008); where the data speak against the model, of
+these it keeps what `adaptive-lasso` keeps too, for there every small bias is significant.
 `correlation=True` solves the first on the correlation matrix, so that the edges do not depend on units.
 """
 
@@ -22,8 +25,11 @@ from fedrcd.errors import ConfigError
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
-Selection = Literal["adaptive-lasso", "bic", "none"]
+Selection = Literal["adaptive-lasso", "bic", "guarded", "none"]
 SELECTIONS: tuple[str, ...] = get_args(Selection)
+
+MANY = 150
+"""Candidates from which those that the lasso keeps are taken before all others are compared."""
 
 NEGLIGIBLE = 1e-12
 """A predictor that accounts for less than this share of a variance is no parent, whatever the penalty."""
@@ -55,10 +61,19 @@ class Weights:
         if not number or not 0 <= self.penalty < np.inf:
             raise ConfigError(f"penalty must be a number of at least 0, got {self.penalty!r}")
 
-    def along(self, order: IntVector, cov: Matrix, rows: int, constraints: Constraints | None = None) -> Matrix:
+    def along(
+        self,
+        order: IntVector,
+        cov: Matrix,
+        rows: int,
+        constraints: Constraints | None = None,
+        *,
+        doubted: bool = False,
+    ) -> Matrix:
         """Effects B, shape (p, p), with B[i, j] the effect of j on i; zero where j does not precede i.
 
-        Edges that `constraints` require are never selected away, forbidden ones never offered.
+        Edges that `constraints` require are never selected away, forbidden ones never offered. `doubted` says that the
+        data speak against the model.
         """
         sd = np.sqrt(np.diagonal(cov))
         unit = sd if self.correlation or self.selection == "bic" else np.ones(len(cov))
@@ -75,13 +90,13 @@ class Weights:
         def pick(target: int, required: IntVector, free: IntVector) -> BoolMatrix:
             everything = len(free) == len(on_all_before[target])
             candidates = Candidates.of(S, target, required, free, on_all_before[target] if everything else None)
-            return self._select(candidates, lam, rows)
+            return self._select(candidates, lam, rows, doubted=doubted)
 
         edges = (constraints or Constraints.none(len(cov))).grow(order, pick)
         scaled: Matrix = refit(S, edges) * unit[:, None] / unit[None, :]
         return scaled
 
-    def _select(self, candidates: Candidates, lam: float, rows: int) -> BoolMatrix:
+    def _select(self, candidates: Candidates, lam: float, rows: int, *, doubted: bool) -> BoolMatrix:
         """Which predecessors are parents, a mask of shape (|P|,)."""
         kept = np.ones(len(candidates.b), dtype=bool)
         if len(kept) == 0 or self.selection == "none" or (self.selection == "adaptive-lasso" and lam == 0):
@@ -93,7 +108,11 @@ class Weights:
                 noise = (1 - candidates.share.sum()) * rows / (rows - len(candidates.b) - 1)
                 kept[kept] = _choose_by_bic(some.shares(np.arange(len(some.b))), some.share, float(noise), rows)
             else:
-                kept[kept] = _lasso(some, stop=lam / some.variance)
+                careful = self.selection == "adaptive-lasso" or doubted or len(some.b) > MANY
+                if careful:
+                    kept[kept] = _lasso(some, stop=lam / some.variance)
+                if self.selection == "guarded":
+                    kept[kept] = _significant(candidates, kept, rows)
         return kept
 
 
@@ -110,7 +129,11 @@ class Candidates:
     """Where the candidates stand in S."""
     b: Vector
     share: Vector
+    pull: Vector
+    """Their covariances with the target."""
     variance: float
+    given: int = 0
+    """How many are regressed out."""
 
     @classmethod
     def of(cls, S: Matrix, target: int, given: IntVector, others: IntVector, b: Vector | None) -> Candidates:
@@ -123,7 +146,7 @@ class Candidates:
         if b is None:
             solved: Any = np.linalg.solve(gram[np.ix_(places, places)], s)
             b = np.asarray(solved)
-        return cls(gram, places, b, s * b / variance, variance)
+        return cls(gram, places, b, s * b / variance, s, variance, len(given))
 
     @property
     def diagonal(self) -> Vector:
@@ -132,7 +155,7 @@ class Candidates:
 
     def keep(self, kept: BoolMatrix) -> Candidates:
         """Some of them, with their coefficients among all."""
-        return replace(self, places=self.places[kept], b=self.b[kept], share=self.share[kept])
+        return replace(self, places=self.places[kept], b=self.b[kept], share=self.share[kept], pull=self.pull[kept])
 
     def shares(self, some: IntVector) -> Matrix:
         """The matrix of shares of some of them."""
@@ -212,6 +235,30 @@ def _settle(candidates: Candidates, weight: Vector, sign: Vector, stop: float) -
         first = int(np.argmin(steps))
         weight[active] = w + steps[first] * (best - w)
         weight[active[first]] = sign[active[first]] = 0.0
+
+
+def _significant(candidates: Candidates, some: BoolMatrix, rows: int) -> BoolMatrix:
+    """Which of some candidates are left once the least significant one has gone, again and again."""
+    places = candidates.places[some]
+    gram, s = candidates.S[np.ix_(places, places)], candidates.pull[some]
+    least = np.log(rows) + 2 * np.log(len(candidates.b) + 1)
+    inverse: Any = np.linalg.inv(gram)
+    b = inverse @ s
+    rest = candidates.variance - float(s @ b)
+    left = np.arange(len(places))
+    while len(left):
+        freedom = max(rows - candidates.given - len(left) - 1, 1)
+        loss = b**2 / np.diagonal(inverse)
+        k = int(np.argmin(loss))
+        if loss[k] * freedom >= least * max(rest, TINY):
+            break
+        column = inverse[:, k] / inverse[k, k]
+        rest += float(loss[k])
+        b = np.delete(b - column * b[k], k)
+        inverse = np.delete(np.delete(inverse - np.outer(column, inverse[k]), k, axis=0), k, axis=1)
+        left = np.delete(left, k)
+    kept: BoolMatrix = np.isin(np.arange(len(places)), left)
+    return kept
 
 
 def _lasso_path(gram: Matrix, s: Vector, stop: float) -> Matrix:

@@ -15,6 +15,7 @@ from fedrcd.confidence.checks import Check
 from fedrcd.confidence.replicates import Replicates, Resampled
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.coordinator.run_folder import read_json, write_json
+from fedrcd.methods.doubt import Doubt
 from fedrcd.methods.hidden.found import HiddenCauses
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Marginals, Step
@@ -73,6 +74,7 @@ def _estimate_content(estimate: Estimate) -> dict[str, Any]:
         "marginals": marginals,
         "start": estimate.start,
         "hidden": None if estimate.hidden is None else asdict(estimate.hidden),
+        "doubt": estimate.doubt and asdict(estimate.doubt),
     }
 
 
@@ -91,6 +93,7 @@ def _estimate(content: Mapping[str, Any]) -> Estimate:
         marginals=Marginals(**marginals),
         start=np.array(content["start"], dtype=np.int64),
         hidden=_hidden(content.get("hidden")),
+        doubt=_doubt(content.get("doubt")),
     )
 
 
@@ -102,6 +105,10 @@ def _hidden(content: Mapping[str, Any] | None) -> HiddenCauses | None:
         np.array(content["ancestors"], dtype=bool),
         np.array(content["open"], dtype=bool),
     )
+
+
+def _doubt(content: Mapping[str, Any] | None) -> Doubt | None:
+    return None if content is None else Doubt(**{**content, "worst": tuple(content["worst"])})
 
 
 def write_replicates(folder: Path, resampled: Resampled) -> None:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedrcd.errors import ConfigError
+from fedrcd.methods.doubt import Doubt, independence_of_errors
 from fedrcd.methods.gaussianity import distance_from_gaussian
 from fedrcd.methods.regularity import require_regular, require_rows, require_units
 from fedrcd.methods.skeleton import Evidence, Marginals, local
@@ -20,7 +21,7 @@ from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
 from fedrcd.statistics.repair import positive_definite
 from fedrcd.statistics.tensor_cumulants import TensorCumulants, tensor_cumulants
-from fedrcd.typing import Vector
+from fedrcd.typing import IntVector, Vector
 
 LARGEST = 150
 """Variables whose tensors fit a coordinator: 0.2 GB on the way, 1 GB per matrix in memory."""
@@ -96,6 +97,11 @@ def without(evidence: Evidence[TensorEvidence], sources: Sequence[int]) -> Evide
             rest = tuple(variable for variable in evidence.variables if variable != source)
             evidence = Evidence(rest, TensorEvidence(known.tensors.remove(at), np.delete(known.unit, at)))
     return evidence
+
+
+def judged(evidence: TensorEvidence, order: IntVector) -> Doubt:
+    """Whether the errors along an order of all variables are independent."""
+    return independence_of_errors(evidence.tensors, order)
 
 
 def require_few(p: int) -> None:
