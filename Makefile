@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page lock clean
+.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page dist release lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -189,9 +189,15 @@ results-page: setup-reference ## write docs/results.md and docs/figures
 	@.venv-reference/bin/python -m experiments run contamination --seeds 10 --results docs/results
 	@.venv-reference/bin/python -m experiments report --results docs/results --out docs/results.md
 
+dist: setup ## build wheel and sdist, and try each in fresh environments of the oldest and the newest interpreter
+	@.venv/bin/python -m tools.distributions $(foreach v,$(firstword $(SUPPORTED)) $(lastword $(SUPPORTED)),$(call find_python,$(v)))
+
+release: setup ## move version, changelog and citation together: make release VERSION=0.2.0
+	@.venv/bin/python -m tools.release $(VERSION)
+
 lock: ## renew the pinned dependencies; needs uv
 	@for extra in test dev reference flower; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
 
 clean: ## remove environments and caches
-	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation site build
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation site build dist
