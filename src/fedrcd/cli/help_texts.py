@@ -7,11 +7,13 @@ renderer that is switched off here. Both are put right when a command is looked 
 from __future__ import annotations
 
 import inspect
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import click
 from typer.core import TyperArgument, TyperGroup
 from typer.models import ArgumentInfo
+
+if TYPE_CHECKING:
+    import click  # the newest typer brings its own
 
 
 class HelpfulGroup(TyperGroup):
