@@ -8,8 +8,8 @@ from tests.federation.edition_histories import live
 pytestmark = pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
 
 
-SEEDS = [0, 1, 63269, 63385]
-"""Forced now and then; plain; two in which a site once waited for ever, one with groups. `make verify` has 1,000."""
+SEEDS = [0, 1, 63269, 63385, 63474]
+"""Forced now and then; plain; three in which a site once waited for ever, two with groups. `make verify` has 1,000."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -43,12 +43,12 @@ def hides_all(atoms: Mapping[SetNumbers, int], batch: int, among: Iterable[int])
     return not isolated(atoms, batch, among)
 
 
-def isolated(atoms: Mapping[SetNumbers, int], batch: int, among: Iterable[int]) -> Counter[SetNumbers]:
-    """The sets, among those that left, of each atom that combinations tell with fewer than a batch; its size."""
+def isolated(atoms: Mapping[SetNumbers, int], batch: int, among: Iterable[int]) -> list[Counter[SetNumbers]]:
+    """What combinations tell with fewer than a batch: for each sum, its atoms by their sets among those that left."""
     merged = restricted(atoms, among)
     vectors = list(merged)
     if not vectors:
-        return Counter()
+        return []
     matrix = _matrix(vectors)
     large = np.array([merged[vector] >= batch for vector in vectors])
     basis, small, rest = matrix[large], [k for k, is_large in enumerate(large) if not is_large], matrix[~large]
@@ -62,7 +62,7 @@ def isolated(atoms: Mapping[SetNumbers, int], batch: int, among: Iterable[int]) 
         sizes = {key: sum(merged[vectors[small[k]]] for k in members) for key, members in together.items()}
         hidden = [members[0] for key, members in together.items() if sizes[key] >= batch]
         if not hidden:
-            return Counter({vectors[small[k]]: merged[vectors[small[k]]] for one in together.values() for k in one})
+            return [Counter({vectors[small[k]]: merged[vectors[small[k]]] for k in one}) for one in together.values()]
         basis = np.concatenate([basis, rest[hidden]])
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from fedrcd.federation.rules import DEPTHS, Rules
 from fedrcd.federation.site.editions.census import Census, fingerprint, take_census
 from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
 from fedrcd.federation.site.editions.comparison import EditionComparison, Entrant, Held, as_list
-from fedrcd.federation.site.editions.filling import thinned
+from fedrcd.federation.site.editions.filling import Leaving, thinned
 from fedrcd.federation.site.editions.recognition import Recognition
 from fedrcd.federation.site.editions.row_marks import NOBODY, MarkVector, is_among
 from fedrcd.federation.site.editions.row_places import RowPlaces
@@ -159,8 +159,8 @@ class EditionChooser:
             return replace(choice, forced=True)
         waiting = self._noticed(present, asked)
         if any(one.edition is None for one in present):
-            for anew in (False, True) if asked.fill or _is_due(waiting, self.store) else ():
-                filled = self._filled(present, asked, censuses, anew=anew)
+            for who in get_args(Leaving) if asked.fill or _is_due(waiting, self.store) else ():
+                filled = self._filled(present, asked, censuses, who)
                 if filled is not None and not self._tells(filled):
                     return filled
             for former in self._former(blocks, present, asked, censuses):
@@ -343,16 +343,15 @@ class EditionChooser:
             tables.note_missed(former.number, as_list(persons), due.isoformat())
 
     def _filled(
-        self, present: Sequence[Chosen], asked: Inquiry, censuses: list[Census], *, anew: bool
+        self, present: Sequence[Chosen], asked: Inquiry, censuses: list[Census], who: Leaving
     ) -> EditionChoice | None:
         """The rows of former editions that are still the same, less so many that those who are gone are hidden."""
         deepest = max([asked.depth, *(one.depth for one in self.tables.sets())])
         batch = self._batch(self._choice(present, replace(asked, groups=0)), deepest)
         chosen = []
         for one in present:
-            filled = (
-                one if one.edition is not None or one.replaces is None else thinned(self.store, one, batch, anew=anew)
-            )
+            as_they_are = one.edition is not None or one.replaces is None
+            filled = one if as_they_are else thinned(self.store, one, batch, who)
             if filled is None:
                 return None
             if filled is not one and filled.census is not None:

@@ -213,20 +213,24 @@ class EditionComparison:
         """Whether combinations of some sets tell fewer than a batch of rows that those of before did not tell yet.
 
         `before` are the sets whose sums left already. Who was told by them, because somebody did not wait, cannot be
-        told again; a part of those who were told together can.
+        told again; a part of those who were told together can. Atoms that are told as one sum, and together are an atom
+        of before, are no part of it.
         """
         known = None
-        for aspect, vector, size in self.isolated(among, batch):
+        for aspect, told in self.isolated(among, batch):
             if known is None:
                 earlier = {number: among[number] for number in before}
                 found = EditionComparison(self.store, []).isolated(earlier, batch)
-                known = {(one, sets): told for one, sets, told in found}
-            if size < known.get((aspect, tuple(number for number in vector if number in before)), size + 1):
+                known = {(one, sets): size for one, sums in found for sets, size in sums.items()}
+            as_before = Counter[SetNumbers]()
+            for sets, size in told.items():
+                as_before[tuple(number for number in sets if number in before)] += size
+            if any(size < known.get((aspect, sets), size + 1) for sets, size in as_before.items()):
                 return True
         return False
 
-    def isolated(self, among: Mapping[int, Held], batch: int) -> Iterator[tuple[str, SetNumbers, int]]:
-        """The sets of rows that combinations of some sets tell apart from a batch, and how many rows these are.
+    def isolated(self, among: Mapping[int, Held], batch: int) -> Iterator[tuple[str, Counter[SetNumbers]]]:
+        """The sums that combinations of some sets tell of fewer than a batch of rows: the atoms in each of them.
 
         By whole rows first; then by persons, whatever their values: who knows how all values changed sees only who
         came and who is gone; then column by column. Editions that share no person with any other tell no difference:
@@ -237,16 +241,16 @@ class EditionComparison:
         related = _related(among, [*self.atoms, *_together(links, vectors)])
         if not related:
             return
-        yield from (("rows", *one) for one in isolated(self._counted(self.atoms), batch, related).items())
+        yield from (("rows", one) for one in isolated(self._counted(self.atoms), batch, related))
         if not links:
             return
         persons = self._counted(self._merged_in(LinkedRows.of(links, vectors)))
         for comparable in _comparable(among, related):
-            yield from (("persons", *one) for one in isolated(persons, batch, comparable).items())
+            yield from (("persons", one) for one in isolated(persons, batch, comparable))
         for column in sorted({name for link in links for name in link.columns}):
             sets = [number for number in related if column in among[number].columns]
             merged = self._merged_in(LinkedRows.of(links, vectors, column))
-            yield from ((f"column {column}", *one) for one in isolated(self._counted(merged), batch, sets).items())
+            yield from ((f"column {column}", one) for one in isolated(self._counted(merged), batch, sets))
 
     def vectors_of_persons(self) -> list[SetNumbers]:
         """The sets that persons with several rows over time were in with any of them."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +23,19 @@ from fedrcd.federation.site.editions.tables import WHOLE, Edition
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
 
+Leaving = Literal["few", "few and new", "groups"]
+"""Who leaves: some of every atom that lost somebody; some of the largest atom as well; or whole groups of rows."""
+
 ROW_OF_PERSON = np.dtype([("row", "S16"), ("person", "S16")])
 ATOM_OF_PERSON = np.dtype([("person", "S16"), ("atom", np.int64)])
 
 
-def thinned(store: Store, one: Chosen, batch: int, *, anew: bool = False) -> Chosen | None:
+def thinned(store: Store, one: Chosen, batch: int, who: Leaving = "few") -> Chosen | None:
     """The rows of a block that are as before, less some of every atom that lost a few; None where it cannot be said.
 
-    Where whole atoms leave, others may no longer hide who left before. With `anew`, some of the largest atom leave as
-    well: many of the same past are then in the new edition and many are not, so it tells of the past nothing new.
+    Where whole atoms leave, others may no longer hide who left before. If some of the largest atom leave as well, many
+    of the same past are then in the new edition and many are not, so it tells of the past nothing new. Where rows were
+    summed in groups, the groups that lost somebody may leave whole: then the new edition is the sum of the others.
     Who is drawn follows from the site's secret and the rows: asked again about the same rows, it draws the same.
     """
     former, census = one.replaces, one.census
@@ -50,7 +54,7 @@ def thinned(store: Store, one: Chosen, batch: int, *, anew: bool = False) -> Cho
             there[atom] += len(places)
         drawn = {
             atom: np.sort(rng.choice(there[atom], wanted, replace=False))
-            for atom, wanted in _wanted(store, atoms, there, batch, anew=anew).items()
+            for atom, wanted in _wanted(store, atoms, there, batch, who).items()
         }
         staying, leaving, passed = RowPlaces(), RowPlaces(), dict.fromkeys(there, 0)
         for atom, places in remaining():
@@ -75,12 +79,15 @@ def thinned(store: Store, one: Chosen, batch: int, *, anew: bool = False) -> Cho
 
 
 def _wanted(
-    store: Store, atoms: Mapping[int, tuple[SetNumbers, int]], there: Mapping[int, int], batch: int, *, anew: bool
+    store: Store, atoms: Mapping[int, tuple[SetNumbers, int]], there: Mapping[int, int], batch: int, who: Leaving
 ) -> dict[int, int]:
     """How many rows of every atom are to leave, by how many of it are still there."""
     lost = {atom: atoms[atom][1] - number for atom, number in there.items()}
-    leaving_whole = _with_whom_they_were_told(store, atoms, {atom for atom, number in lost.items() if number}, batch)
-    largest = max(there, key=lambda atom: there[atom], default=None) if anew else None
+    losing = {atom for atom, number in lost.items() if number}
+    leaving_whole = _with_whom_they_were_told(store, atoms, losing, batch)
+    if who == "groups":
+        leaving_whole |= _of_the_same_groups(store, atoms, losing)
+    largest = max(there, key=lambda atom: there[atom], default=None) if who == "few and new" else None
     found = {}
     for atom, number in there.items():
         touched = lost[atom] > 0 or atom == largest
@@ -89,6 +96,13 @@ def _wanted(
             wanted = number  # the few who would be left could be told apart themselves
         found[atom] = min(wanted, number)
     return found
+
+
+def _of_the_same_groups(store: Store, atoms: Mapping[int, tuple[SetNumbers, int]], losing: Set[int]) -> set[int]:
+    """Atoms that lie in a group of rows together with one that lost somebody."""
+    groups = {one.number for one in store.editions.sets() if one.parts}
+    touched = {number for atom in losing for number in atoms[atom][0] if number in groups}
+    return {atom for atom, (sets, _) in atoms.items() if touched & set(sets)}
 
 
 def _records(by_person: Spool) -> Iterator[npt.NDArray[Any]]:
