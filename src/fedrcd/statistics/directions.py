@@ -21,6 +21,7 @@ from fedrcd.errors import ProtocolError
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import EXACT_UP_TO, MAP_BITS, Grid
 from fedrcd.statistics.pair_sums import PairSums
+from fedrcd.statistics.steady_algebra import applied, power, product, solved, triangle
 from fedrcd.typing import Matrix, Vector
 
 SPHERE = Grid(11, 1)
@@ -94,7 +95,10 @@ def _unit(matrix: Matrix, grid: Grid) -> float:
     """The power of two whose multiples the entries are rounded to: products with differences of rows stay exact."""
     most = EXACT_UP_TO / (4 * grid.largest) / len(matrix)  # differences of rows have one bit more; one is for rounding
     largest = float(np.abs(matrix).max())
-    return 2.0 ** math.ceil(math.log2(largest / most)) if largest > 0 else 2.0**-MAP_BITS
+    if largest == 0:
+        return 2.0**-MAP_BITS
+    digits, above = math.frexp(largest / most)
+    return math.ldexp(1.0, above - (digits == 0.5))
 
 
 def directions(
@@ -134,15 +138,15 @@ def sharpened(whitening: Whitening, sums: PairSums) -> Whitening:
 
     With :math:`C = (p + 1)\, E\, v v^\top` Tyler's step is :math:`C^{-1/2}`, which takes a share 2 / (p + 3) of an
     error over to the next; its power (p + 3) / (p + 1) leaves none of it to the first order, where rows are elliptical.
+    All machines round it alike.
     """
     p, size = len(whitening.centre), len(whitening.centre) + 1
-    values, vectors = np.linalg.eigh(spread_of(sums))
-    root = (vectors * values ** (-(size + 2) / (2 * size))) @ vectors.T
+    root = power(spread_of(sums), -(size + 2) / (2 * size))
     lift = np.zeros((size, size))
-    lift[:p, :p], lift[:p, p], lift[p, p] = whitening.matrix, -whitening.matrix @ whitening.centre, 1.0
-    _, upper = np.linalg.qr(root @ lift)  # turned so that the last row is of the 1 alone
+    lift[:p, :p], lift[:p, p], lift[p, p] = whitening.matrix, -applied(whitening.matrix, whitening.centre), 1.0
+    upper = triangle(product(root, lift))  # turned so that the last row is of the 1 alone
     matrix = upper[:p, :p] / upper[p, p]
-    return Whitening(-np.linalg.solve(matrix, upper[:p, p] / upper[p, p]), matrix)
+    return Whitening(-solved(matrix, upper[:p, p] / upper[p, p]), matrix)
 
 
 def spread_of(sums: PairSums) -> Matrix:
@@ -151,5 +155,5 @@ def spread_of(sums: PairSums) -> Matrix:
     The trace is the number of rows, without those that count with zeros.
     """
     products = sums.at(1, 1)
-    spread: Matrix = (products + products.T) * (sums.p / (2 * np.trace(products)))
+    spread: Matrix = (products + products.T) * (sums.p / (2 * math.fsum(np.diagonal(products))))
     return spread

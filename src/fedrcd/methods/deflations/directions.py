@@ -8,6 +8,7 @@ do. From there on all is exact deflation of tensors.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from fedrcd.statistics.directions import LEAST_NEAR, LEAST_SPREAD, Whitening, sh
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.spherical_tensors import of_directions, spherical_cumulants
+from fedrcd.statistics.steady_algebra import eigen
 from fedrcd.typing import Matrix
 
 COARSE = 3
@@ -72,8 +74,8 @@ def _in_all_directions(sums: PairSums) -> bool:
 
     They do not if the rare values of a column are what is far: then nothing is left out.
     """
-    near = np.trace(sums.at(1, 1)) >= LEAST_NEAR * sums.count.max()
-    return bool(near and np.linalg.eigvalsh(spread_of(sums))[0] >= LEAST_SPREAD)
+    near = math.fsum(np.diagonal(sums.at(1, 1))) >= LEAST_NEAR * sums.count.max()
+    return bool(near and eigen(spread_of(sums))[0].min() >= LEAST_SPREAD)
 
 
 def _seen(whitening: Whitening, sums: PairSums, frame: Frame) -> Matrix:
