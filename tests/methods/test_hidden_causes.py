@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import fedrcd
+from fedrcd import lingam
 from fedrcd.errors import ConfigError, FedrcdError, IdentifiabilityWarning
 from fedrcd.graphs.dag import ancestry, identified_total_effects
 from fedrcd.typing import Matrix
@@ -155,3 +156,12 @@ def test_ancestors_follow_from_claims(found: fedrcd.Discovery) -> None:
 def test_options_of_a_wrong_kind() -> None:
     with pytest.raises(ConfigError, match="caution must be one of alarm, screen"):
         fedrcd.discover(confounded(500), hidden=True, caution="loud")
+
+
+def test_names_of_lingam(found: fedrcd.Discovery) -> None:
+    rcd = lingam.RCD().fit(table(confounded(5000)))
+    assert rcd.ancestors_list_ == [set(), {0}, set(), {2}]
+    assert np.array_equal(rcd.adjacency_matrix_, found.B, equal_nan=True)
+    blocks = lingam.BottomUpParceLiNGAM().fit(table(confounded(5000))).causal_order_
+    assert any(isinstance(block, list) and {1, 2} <= set(block) for block in blocks)
+    assert blocks[-1] == 3

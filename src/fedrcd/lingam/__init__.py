@@ -17,12 +17,15 @@ from typing import Any
 from fedrcd import __version__
 from fedrcd.lingam.bootstrap_result import BootstrapResult
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
+from fedrcd.lingam.hidden_causes import RCD, BottomUpParceLiNGAM
 from fedrcd.lingam.longitudinal_lingam import LongitudinalLiNGAM
 from fedrcd.lingam.utils import make_dot, make_prior_knowledge
 from fedrcd.lingam.var_lingam import VARLiNGAM
 
 __all__ = [
+    "RCD",
     "BootstrapResult",
+    "BottomUpParceLiNGAM",
     "DirectLiNGAM",
     "LongitudinalLiNGAM",
     "VARLiNGAM",
