@@ -54,7 +54,7 @@ def test_a_method_that_reads_scale_is_warned_of_when_sites_take_it_away():
 def test_sites_are_asked_once_whether_they_differ(change, within):
     _, X = simulated(8, 6000, seed=4)
     rng = np.random.default_rng(2)
-    found = fedrcd.discover([change(part, rng) for part in np.split(X, 6)], within="auto")
+    found = fedrcd.discover([change(part, rng) for part in np.split(X, 6)], "fedrcd-s", within="auto")
     assert f"within='{within}'" in found.chosen
     assert found.rounds == 2
 

@@ -15,6 +15,7 @@ from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.cell_counts import few_levels, narrowed, small_cells
 from fedrcd.federation.site.disclosure import RULES, allowance, check_budget, check_question
 from fedrcd.federation.site.rule_context import RuleContext
+from fedrcd.protocol.entropy_question import MoveEntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion, Grouping
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
 from fedrcd.protocol.pair_question import PairQuestion
@@ -24,6 +25,7 @@ from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC, Grid, rounded_map
 from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.statistics.moved_residuals import moved_residuals
 from fedrcd.statistics.residual_maps import residual_map
 from tests.federation.cases import (
     EXACT,
@@ -379,3 +381,29 @@ def test_levels_are_seen_in_whatever_chunk_they_are():
     long = table(values, ("a",))
     assert few_levels(long, 5)["a"].tolist() == [0.0, 1.0]
     assert next(small_cells(long, 2, Rules())) == ("a",)
+
+
+def moves(order=(0, 1, 2, 3), **changes):
+    """The entropies that a climb asks for from an order."""
+    R = np.stack([residual for _, residual in moved_residuals(MOMENTS.cov, list(order), exact=False)])
+    none = np.empty((0, 2), dtype=np.int64)
+    own = {"singles": True, "basis": Basis(MOMENTS, ()), "order": order}
+    question = MoveEntropyQuestion(NAMES, FRAME, R, R @ MOMENTS.mean, none, np.empty(0), **own)
+    return replace(question, **changes)
+
+
+def test_a_steep_map_in_the_place_of_a_move_tells_whether_a_row_is_there():
+    check_question(case(moves()))
+    steep = np.array([[1e7, 0.0, 0.0, 0.0]])
+    guessed, elsewhere = (moves(residuals=steep, offset=1e7 * at - 1.0) for at in (X[:1, 0], X[:1, 0] + 1e-5))
+    for question in (guessed, elsewhere):
+        assert refusal(question) is Refusal.MAP
+        check_question(replace(case(question), rules=Rules(off=("move map",))))
+    there, nobody = (question.answer(iter([X])).gauss[0] for question in (guessed, elsewhere))
+    assert there == pytest.approx(np.exp(-0.5))
+    assert nobody == 0
+
+
+@pytest.mark.parametrize("order", [(), (0, 1, 2), (0, 1, 2, 2)])
+def test_moves_of_what_is_no_order_are_refused(order):
+    assert refusal(replace(moves(), order=order)) is Refusal.MAP
