@@ -50,7 +50,15 @@ class OrderOnly:
 
     shape: tuple[int, int] = field(default=(0, 0))
 
-    def along(self, order: IntVector, cov: Matrix, rows: int, constraints: None) -> Matrix:  # noqa: ARG002
+    def along(
+        self,
+        order: IntVector,  # noqa: ARG002
+        cov: Matrix,
+        rows: int,  # noqa: ARG002
+        constraints: None,  # noqa: ARG002
+        *,
+        doubted: bool,  # noqa: ARG002
+    ) -> Matrix:
         """No effects."""
         return np.zeros_like(cov)
 

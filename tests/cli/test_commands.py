@@ -113,8 +113,8 @@ def spoiled(good, what):
     [
         ("missing", 3, ["99 of 100 rows", "missing value", "missing='expected'"]),
         ("infinite", 3, ["'b'", "t.csv", "infinite"]),
-        ("constant", 3, ["'b'", "t.csv", "constant"]),
-        ("words", 3, ["'b'", "t.csv", "number"]),
+        ("constant", 3, ["'b'", "t.csv", "one value"]),
+        ("words", 3, ["'b'", "t.csv", "text"]),
         ("twins", 3, ["'a'", "'b'", "t.csv"]),
         ("collinear", 5, ["linear combination", "'a'", "'c'"]),
         ("one column", 3, ["t.csv", "2 variables"]),

@@ -72,7 +72,8 @@ def test_a_wrong_value_of_a_methods_own_option_is_named(method, option):
 @pytest.mark.parametrize("method", METHODS)
 def test_options_that_are_not_given_keep_their_defaults(method):
     card = METHODS[method]
-    assert card.resolve({"penalty": 0.5}) == {**COMMON_OPTIONS, **card.options, "penalty": 0.5}
+    chosen = "guarded" if card.scale_free else "adaptive-lasso"
+    assert card.resolve({"penalty": 0.5}) == {**COMMON_OPTIONS, **card.options, "weights": chosen, "penalty": 0.5}
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -61,7 +61,8 @@ def test_many_variables_need_more_rows(method):
 
 @every_method
 def test_enough_rows_are_enough(method):
-    assert len(discover(table(8), method).order) == 5
+    rows = 20 if method == "fedrcd-r" else 8  # it leaves out what lies far from the others
+    assert len(discover(table(rows), method).order) == 5
 
 
 @pytest.mark.parametrize("method", [name for name, card in METHODS.items() if not card.one_table])

@@ -139,7 +139,7 @@ def evaluate(methods: Sequence[str], settings: Sequence[DataSetting], *, scaling
 
 
 def estimate_model(
-    method: str, tables: Sequence[Matrix], names: tuple[str, ...], *, scaling: float = 0.0
+    method: str, tables: Sequence[Matrix], names: tuple[str, ...], *, scaling: float = 0.0, weights: str = "auto"
 ) -> tuple[Estimate, Traffic]:
     """Run a method over tables as sites of one process; a method for one table gets them stacked.
 
@@ -154,11 +154,15 @@ def estimate_model(
     scaling : float
         The coordinator divides every variable by this power of its standard deviation: raw data at 0, standardised
         data at 1. Sites answer the same questions with the same sums.
+    weights : str
+        How edges are selected, unless the variant says it.
     """
     variant = Variant.parse(method)
     embedded = embed(tables, names, stack=find(variant.method).one_table)
     transport = scaled_by_sd(embedded, scaling)
-    estimate = run(build(variant.method, **variant.options).rounds(transport.setting), transport)
+    estimate = run(
+        build(variant.method, **{"weights": weights, **variant.options}).rounds(transport.setting), transport
+    )
     return estimate, embedded.traffic
 
 
