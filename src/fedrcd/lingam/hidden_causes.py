@@ -12,7 +12,20 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.typing import Matrix
 
 
-class RCD(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class _HiddenCauses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What both estimators share."""
+
+    def __init__(self, caution: str = "alarm") -> None:
+        self.caution = caution
+
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
+        """Find order, effects and hidden causes behind a table, or several."""
+        self.discovery_: Discovery = discover(X, hidden=True, caution=self.caution)
+        self.adjacency_matrix_: Matrix = self.discovery_.B
+        return self
+
+
+class RCD(_HiddenCauses):
     """What `lingam.RCD` tells, found by `discover(hidden=True)`; it has none of its parameters.
 
     Parameters
@@ -30,18 +43,13 @@ class RCD(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
         Everything else.
     """
 
-    def __init__(self, caution: str = "alarm") -> None:
-        self.caution = caution
-
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
-        """Find ancestors, effects and hidden causes behind a table, or several."""
-        self.discovery_: Discovery = discover(X, hidden=True, caution=self.caution)
-        self.adjacency_matrix_: Matrix = self.discovery_.B
-        self.ancestors_list_ = _ancestors(self.discovery_)
-        return self
+    @property
+    def ancestors_list_(self) -> list[set[int]]:
+        """The ancestors of each variable."""
+        return _ancestors(self.discovery_)
 
 
-class BottomUpParceLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class BottomUpParceLiNGAM(_HiddenCauses):
     """What `lingam.BottomUpParceLiNGAM` tells, found by `discover(hidden=True)`; it has none of its parameters.
 
     Parameters
@@ -60,15 +68,10 @@ class BottomUpParceLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         Everything else.
     """
 
-    def __init__(self, caution: str = "alarm") -> None:
-        self.caution = caution
-
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
-        """Find the order, effects and hidden causes behind a table, or several."""
-        self.discovery_: Discovery = discover(X, hidden=True, caution=self.caution)
-        self.adjacency_matrix_: Matrix = self.discovery_.B
-        self.causal_order_ = _order_with_blocks(self.discovery_)
-        return self
+    @property
+    def causal_order_(self) -> list[int | list[int]]:
+        """Column indices, roots first."""
+        return _order_with_blocks(self.discovery_)
 
 
 def _ancestors(found: Discovery) -> list[set[int]]:
