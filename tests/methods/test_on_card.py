@@ -1,7 +1,12 @@
-"""What a card runs, on strict arrays of the standard that it is written over: all but its kernel and its streams."""
+"""What a card runs, on strict arrays of the standard that it is written over: all but its kernels and its streams.
+
+On arrays of PyTorch in memory too, where it is installed.
+"""
 
 import sys
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import array_api_strict
@@ -35,6 +40,18 @@ from tests.cli.commands import entered, last_line
 STRICT = Accelerator(array_api_strict)
 
 
+def cards():
+    """Whatever has arrays of the standard here."""
+    yield pytest.param(STRICT, id="strict")
+    if find_spec("torch") and find_spec("array_api_compat"):
+        yield pytest.param(Accelerator(import_module("array_api_compat.torch"), "cpu"), id="torch")
+
+
+@pytest.fixture(params=cards(), scope="module")
+def card(request):
+    return request.param
+
+
 def rows(p, n, seed):
     rng = np.random.default_rng(seed)
     X = random_model(p, degree=2, rng=rng).sample(n, rng)
@@ -46,37 +63,37 @@ def halves(Z):
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
-def test_pair_sums_are_those_of_the_processor(order):
+def test_pair_sums_are_those_of_the_processor(card, order):
     _, Z = rows(6, 3000, 0)
-    found, expected = pair_sums_on(STRICT, halves(Z), 6, order), pair_sums([Z], 6, order)
+    found, expected = pair_sums_on(card, halves(Z), 6, order), pair_sums([Z], 6, order)
     assert found.count == expected.count
     for power, values in expected.sums.items():
         np.testing.assert_allclose(found.sums[power], values, rtol=1e-9, atol=1e-9)
 
 
-def test_tensor_sums_are_those_of_the_processor():
+def test_tensor_sums_are_those_of_the_processor(card):
     _, Z = rows(6, 3000, 0)
-    np.testing.assert_allclose(tensor_sums_on(STRICT, halves(Z), 6).packed, tensor_sums([Z], 6).packed, atol=1e-7)
+    np.testing.assert_allclose(tensor_sums_on(card, halves(Z), 6).packed, tensor_sums([Z], 6).packed, atol=1e-7)
 
 
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), arithmetic=st.sampled_from(["exact", "compact"]), order=st.sampled_from([2, 3, 4]))
-def test_exact_sums_are_the_same_to_the_bit_and_count_what_they_clip(seed, arithmetic, order):
+def test_exact_sums_are_the_same_to_the_bit_and_count_what_they_clip(card, seed, arithmetic, order):
     p, grid = 3 + seed % 3, ARITHMETIC[arithmetic]
     _, Z = rows(p, 50 + seed % 3000, seed)
     Z[7, 2] = 1e9
     for found, expected in (
-        (exact_pair_sums_on(STRICT, halves(Z), p, grid, order), exact_pair_sums(halves(Z), p, order, grid)),
-        (exact_tensor_sums_on(STRICT, halves(Z), p, grid), exact_tensor_sums(halves(Z), p, grid)),
+        (exact_pair_sums_on(card, halves(Z), p, grid, order), exact_pair_sums(halves(Z), p, order, grid)),
+        (exact_tensor_sums_on(card, halves(Z), p, grid), exact_tensor_sums(halves(Z), p, grid)),
     ):
         assert found == expected
         assert found.clipped == expected.clipped
 
 
-def test_sites_answer_questions_on_a_card_as_they_do_without():
+def test_sites_answer_questions_on_a_card_as_they_do_without(card):
     X, _ = rows(5, 800, 3)
     transport = embed([X[:300], X[300:]], tuple("abcde"))
-    there = replace(transport, sites=[replace(site, card=STRICT) for site in transport.sites])
+    there = replace(transport, sites=[replace(site, card=card) for site in transport.sites])
     setting, rng = transport.setting, np.random.default_rng(0)
     R = rng.normal(size=(3, 5))
     everyone = np.argwhere(~np.eye(5, dtype=bool))
@@ -99,10 +116,10 @@ def order_on(card, X, method, **options):
 
 
 @pytest.mark.parametrize("method", ["direct-lingam", "fed-direct", "fedrcd-sx", "fedrcd-s", "fedrcd-t"])
-def test_a_method_finds_the_same_on_a_card(method):
+def test_a_method_finds_the_same_on_a_card(card, method):
     X = rows(9, 1500, 2)[0]
     transport = embed([X], tuple(f"x{k}" for k in range(9)))
-    found, expected = order_on(STRICT, X, method), run(build(method).rounds(transport.setting), transport)
+    found, expected = order_on(card, X, method), run(build(method).rounds(transport.setting), transport)
     assert found.order.tolist() == expected.order.tolist()
     np.testing.assert_allclose(found.B, expected.B, atol=1e-9)
     np.testing.assert_allclose(found.marginals.distance, expected.marginals.distance, rtol=1e-6)
