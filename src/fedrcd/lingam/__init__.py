@@ -34,13 +34,12 @@ __all__ = [
     "make_prior_knowledge",
 ]
 
-_HIDDEN = "allows hidden common causes, which sums over sites do not tell yet; take lingam on one table"
+_HIDDEN = "allows hidden causes otherwise than fedrcd.discover(..., hidden=True) does; take lingam on one table"
 _NONLINEAR = "fits nonlinear functions to rows, which sums over sites cannot; take lingam on one table"
 _ROWS = "works on the rows of one table; take lingam there, or fedrcd.discover over sites"
 _GROUPS = "orders groups of variables, which nothing here does; take lingam on one table"
 ABSENT = {
     "ABICLiNGAM": _HIDDEN,
-    "BottomUpParceLiNGAM": _HIDDEN,
     "CAMUV": _NONLINEAR,
     "CausalBasedSimulator": "simulates from the rows of one table; `fedrcd simulate` writes tables of a known model",
     "CausalEffect": "predicts from the rows of one table; Discovery.total_effects() has total effects",
@@ -58,7 +57,6 @@ ABSENT = {
     "MultiGroupDirectLiNGAM": "is fedrcd.discover([table, table], 'fed-direct') where the tables share all effects",
     "MultiGroupRCD": _HIDDEN,
     "MultiGroupRESIT": _NONLINEAR,
-    "RCD": _HIDDEN,
     "RESIT": _NONLINEAR,
     "VARBootstrapResult": "is not here: VARLiNGAM has no bootstrap; fedrcd.bootstrap(..., lags=k) resamples subjects",
     "VARMABootstrapResult": "is not here, as VARMALiNGAM is not",

@@ -12,7 +12,7 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.typing import Matrix
 
 
-class _HiddenCauses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class _HiddenEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """What both estimators share."""
 
     def __init__(self, caution: str = "alarm") -> None:
@@ -25,7 +25,7 @@ class _HiddenCauses(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         return self
 
 
-class RCD(_HiddenCauses):
+class RCD(_HiddenEstimator):
     """What `lingam.RCD` tells, found by `discover(hidden=True)`; it has none of its parameters.
 
     Parameters
@@ -49,7 +49,7 @@ class RCD(_HiddenCauses):
         return _ancestors(self.discovery_)
 
 
-class BottomUpParceLiNGAM(_HiddenCauses):
+class BottomUpParceLiNGAM(_HiddenEstimator):
     """What `lingam.BottomUpParceLiNGAM` tells, found by `discover(hidden=True)`; it has none of its parameters.
 
     Parameters
