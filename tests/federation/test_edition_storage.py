@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from fedrcd.data.rows import Chunk
 from fedrcd.federation.site.editions import row_marks
 from fedrcd.federation.site.editions.census import BY_ROW, as_records
-from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, MOST_BUCKETS, Spool, as_marks, buckets_for
+from fedrcd.federation.site.editions.row_marks import (
+    LEAST_BUCKETS,
+    MOST_BUCKETS,
+    SEVERAL_BUCKETS,
+    Spool,
+    as_marks,
+    buckets_for,
+)
 from fedrcd.federation.site.editions.row_places import RowPlaces
 from fedrcd.federation.site.store import FILL
 from tests.contracts.doors import Place, table_of
@@ -42,7 +49,7 @@ def test_several_places_are_some_of_them_all_along(added, most):
 
 @given(
     st.lists(st.binary(min_size=2, max_size=2).map(lambda first: first + b"m" * 14), max_size=80),
-    st.sampled_from([LEAST_BUCKETS, 256, MOST_BUCKETS]),
+    st.sampled_from([LEAST_BUCKETS, SEVERAL_BUCKETS, 256, MOST_BUCKETS]),
     st.sampled_from([1, 7, 1000]),
     st.integers(1, 5),
 )
@@ -65,7 +72,8 @@ def test_a_spool_gives_each_bucket_sorted_whatever_was_written_to_files(marks, b
 
 
 def test_more_rows_are_in_more_buckets():
-    assert buckets_for(0) == buckets_for(2_000_000) == LEAST_BUCKETS
+    assert buckets_for(0) == buckets_for(8_000) == LEAST_BUCKETS
+    assert buckets_for(9_000) == buckets_for(2_000_000) == SEVERAL_BUCKETS
     assert buckets_for(10_000_000) == 256
     assert buckets_for(10**12) == MOST_BUCKETS
 

@@ -72,6 +72,7 @@ class Database(Closing):
             Seconds to wait for another process to let go of the file.
         """
         self.path, self.what = Path(path), what
+        self._layout: int | None = None
         if create:
             self._make()
         elif not self.path.is_file():
@@ -160,11 +161,14 @@ class Database(Closing):
     @property
     def layout(self) -> int:
         """How its tables are laid out, as a number that means something to them; 0 until one was noted."""
-        return int(next(self.rows("PRAGMA user_version"))[0])
+        if self._layout is None:
+            self._layout = int(next(self.rows("PRAGMA user_version"))[0])
+        return self._layout
 
     def note_layout(self, number: int) -> None:
         """Note how its tables are laid out; inside `changes`."""
         self.run(f"PRAGMA user_version = {number:d}")
+        self._layout = number
 
     @contextmanager
     def changes(self, *, purge: bool = True) -> Iterator[None]:
@@ -176,6 +180,7 @@ class Database(Closing):
             with self._explained("write"):
                 self._connection.execute("COMMIT")
         except BaseException:
+            self._layout = None  # what was noted is not
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from threadpoolctl import ThreadpoolController
 _lock = threading.Lock()
 _inside: list[Any] = []
 """The limit in force, once per conversation that relies on it."""
+
+_found: dict[int, ThreadpoolController] = {}
+"""The libraries of this process, by how many modules it had imported when they were looked for."""
 
 
 @contextmanager
@@ -24,7 +28,7 @@ def one_blas_thread() -> Iterator[None]:
     it, the last to end takes it back.
     """
     with _lock:
-        _inside.append(_inside[0] if _inside else ThreadpoolController().limit(limits=1, user_api="blas"))
+        _inside.append(_inside[0] if _inside else _libraries().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
@@ -32,3 +36,12 @@ def one_blas_thread() -> Iterator[None]:
             limit = _inside.pop()
             if not _inside:
                 limit.restore_original_limits()
+
+
+def _libraries() -> ThreadpoolController:
+    """The libraries that are loaded: looking takes milliseconds, and only what is imported can load another."""
+    modules = len(sys.modules)
+    if modules not in _found:
+        _found.clear()
+        _found[modules] = ThreadpoolController()
+    return _found[modules]

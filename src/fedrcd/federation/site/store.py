@@ -20,7 +20,7 @@ from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
 from fedrcd.federation.site import known_ledgers, masked_runs, sent_contributions, struck_rows
 from fedrcd.federation.site.editions import kept_values, tables
 from fedrcd.federation.site.editions.kept_values import KeptValues
-from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, Marker, buckets_for
+from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, SEVERAL_BUCKETS, Marker, buckets_for
 from fedrcd.federation.site.editions.tables import EditionTables
 from fedrcd.federation.site.known_ledgers import KnownLedgers
 from fedrcd.federation.site.log import START, LogEntry, chained, digest_of_line, parsed
@@ -115,6 +115,7 @@ class Store(Closing):
             with self._database.changes():
                 for name, value in values.items():
                     self._database.run("INSERT INTO settings VALUES (?, ?)", name, value)
+                self._database.note_layout(LEAST_BUCKETS)
         settings = {str(name): bytes(value) for name, value in self._database.rows("SELECT name, value FROM settings")}
         if settings.keys() != {"site", "secret", "key", "identity"}:
             self.close()
@@ -167,7 +168,7 @@ class Store(Closing):
     @property
     def buckets(self) -> int:
         """How many buckets the marks in it are kept in."""
-        return self._database.layout or LEAST_BUCKETS
+        return self._database.layout or SEVERAL_BUCKETS  # stores that noted none have these
 
     def make_room(self, rows: int) -> None:
         """Keep marks in as many buckets as a table of so many rows needs: each of them must fit into memory."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrcd.federation.database import Database
-from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, MarkVector, as_marks, bucket_of, is_among
+from fedrcd.federation.site.editions.row_marks import SEVERAL_BUCKETS, MarkVector, as_marks, bucket_of, is_among
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
 SCHEMA = (
@@ -43,7 +43,7 @@ class KeptValues:
 
     @property
     def _buckets(self) -> int:
-        return self._database.layout or LEAST_BUCKETS
+        return self._database.layout or SEVERAL_BUCKETS
 
     def count(self, edition: int) -> int:
         """How many rows of an edition are kept."""

@@ -25,8 +25,11 @@ Mark = bytes
 MarkVector: TypeAlias = npt.NDArray[Any]
 """Marks of several rows, of type S16; shape (n,)."""
 
-LEAST_BUCKETS, MOST_BUCKETS = 16, 4096
+LEAST_BUCKETS, SEVERAL_BUCKETS, MOST_BUCKETS = 1, 16, 4096
 """Marks are worked on in buckets, by their first bits; a store has more of them, the more rows it knows."""
+
+FEW_MARKS = 2**13
+"""A table of so few rows needs no buckets: going through them would take longer than what is done in each."""
 
 MARKS_PER_BUCKET = 2**17
 """Where a table has more rows than that for every bucket, its store gets more buckets."""
@@ -131,9 +134,11 @@ def bucket_of(marks: MarkVector, buckets: int) -> IntVector:
 
 def buckets_for(rows: int) -> int:
     """How many buckets are enough for a table of so many rows."""
-    buckets = LEAST_BUCKETS
+    if rows <= min(FEW_MARKS, MARKS_PER_BUCKET):
+        return LEAST_BUCKETS
+    buckets = SEVERAL_BUCKETS
     while buckets < MOST_BUCKETS and rows > buckets * MARKS_PER_BUCKET:
-        buckets *= LEAST_BUCKETS
+        buckets *= SEVERAL_BUCKETS
     return buckets
 
 
