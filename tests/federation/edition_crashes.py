@@ -23,6 +23,9 @@ from tests.contracts.doors import SITE, Place, table_of
 from tests.federation.faults import attempt
 
 FIRST, MORE, ERASED = 150, 40, "r3"
+START = "start"
+"""The folder of the site as it is before the scenario."""
+
 QUESTIONS = 6
 """Three runs of two questions."""
 
@@ -85,14 +88,18 @@ def unfinished(folder: Path) -> bool:
 
 def crashes(folder: Path, modes: Iterable[str], points: Callable[[int], Iterable[int]]) -> Iterator[dict[str, Any]]:
     """Reports of the scenario: of one without a fault, then of one for each mode and each of so many write points."""
-    start = folder / "start"
-    start.mkdir()
-    prepare(start)
-    whole = attempt(shutil.copytree(start, folder / "whole"), "none", 0, scenario)
+    (folder / START).mkdir()
+    prepare(folder / START)
+    whole = crash(folder, "none", 0)
     yield whole
     for mode in modes:
         for point in points(int(str(whole["writes"]))):
-            yield attempt(shutil.copytree(start, folder / f"{mode}-{point}"), mode, point, scenario)
+            yield crash(folder, mode, point)
+
+
+def crash(folder: Path, mode: str, point: int) -> dict[str, Any]:
+    """The report of the scenario with one fault, beside others in a folder."""
+    return attempt(shutil.copytree(folder / START, folder / f"{mode}-{point}"), mode, point, scenario)
 
 
 def problems_after(report: dict[str, Any], whole: dict[str, Any], *, resume: bool = True) -> list[str]:

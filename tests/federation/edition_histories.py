@@ -82,6 +82,8 @@ class Life:
     forcing: bool
     grouped: bool
     day: date = START
+    written: Federation | None = None
+    """What the federation file says now."""
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     blocks: dict[str, str] = field(default_factory=dict)
     pools: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -110,7 +112,9 @@ class Life:
         return Surroundings(now=lambda: now, sleep=lambda _: None)
 
     def service(self, site: str) -> SiteService:
-        write_federation(self.folder / "federation.toml", self.federation)
+        if self.written != self.federation:
+            self.written = self.federation
+            write_federation(self.folder / "federation.toml", self.federation)
         table = self.tables[site].sample(frac=1.0, random_state=int(self.rng.integers(2**31)))
         table.to_parquet(self.folder / f"{site}.parquet", index=False)
         settings = SiteSettings(
