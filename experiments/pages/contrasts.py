@@ -19,12 +19,11 @@ import numpy as np
 from experiments.harness.parallel import in_order
 from experiments.tasks.regimes import BROKEN, REGIMES, Regime
 from fedrcd.confidence.checks import ask_residuals
-from fedrcd.confidence.residual_tests import at_least_one, independence, linearity
 from fedrcd.data.names import default_names
 from fedrcd.errors import StatisticError
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.deflations.directions import Directions
-from fedrcd.methods.deflations.tensors import Tensors
+from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, judged
 from fedrcd.methods.refinements.entropies import evidence_of
 from fedrcd.methods.registry import build
 from fedrcd.methods.scores.negentropy import negentropy_of
@@ -33,15 +32,19 @@ from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
 from fedrcd.statistics.entropy_sums import entropy_sums
 from fedrcd.statistics.residual_maps import residual_map
+from fedrcd.statistics.residual_tests import at_least_one, independence, linearity
 from fedrcd.typing import Matrix, Vector
 
 SEEDS, FIRST_SEED = 60, 1_000
 MOST_VARIABLES = 10
-METHODS = ("direct-lingam", "fedrcd-s", "fedrcd-se", "fedrcd-r")
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in ("direct-lingam", "fedrcd-s", "fedrcd-se", "fedrcd-r")},
+    "fedrcd-s, not refined": ("fedrcd-s", {"refine": "none"}),
+}
 POWERS = {"entropies, cubic roots": 2 / 3, "entropies, roots": 1.0, "entropies, no roots": 2.0}
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 STRICT = 0.01
-VALID_ONES = ("mixed noise", "weak edges, laplace", "weak edges, mixed", "200 rows", "200 rows, laplace", "density 0.8")
+DOUBTS = ("doubt of the round", "bent", "uneven", "doubt of checks")
 
 
 class Residuals(NamedTuple):
@@ -103,7 +106,7 @@ def accuracies(job: ContrastJob) -> dict[str, float] | None:
 
 def _orders(X: Matrix) -> tuple[dict[str, Any], dict[str, float]]:
     p = X.shape[1]
-    found = {method: _fitted(X, method) for method in METHODS}
+    found = {name: _fitted(X, method, **options) for name, (method, options) in METHODS.items()}
     orders: dict[str, Any] = {method: one.order for method, one in found.items()}
     residuals = all_residuals(X.T @ X / len(X))
     entropies = np.concatenate(
@@ -112,7 +115,7 @@ def _orders(X: Matrix) -> tuple[dict[str, Any], dict[str, float]]:
             for maps in np.array_split(residuals.maps, 20)
         ]
     )
-    cumulants, directions = (
+    (tensors, cumulants), (_, directions) = (
         _evidence(X, deflation, name) for deflation, name in ((Tensors(), "boundary"), (Directions(), "edgeworth"))
     )
     terms = {name: entropies**power for name, power in POWERS.items()}
@@ -123,29 +126,35 @@ def _orders(X: Matrix) -> tuple[dict[str, Any], dict[str, float]]:
         "entropies + directions": entropies + directions,
     }
     orders |= {name: best_order(residuals, evidence, p) for name, evidence in terms.items()}
+    for name, base in (("climbed", "fedrcd-se"), ("cubic roots", "entropies, cubic roots"), ("s", "fedrcd-s")):
+        order = np.array(orders[base])
+        doubt = judged(tensors, order)
+        orders[f"{name}; in doubt direct-lingam"] = orders["direct-lingam"] if doubt.doubtful else order
+        orders[f"{name}; bent fedrcd-r"] = orders["fedrcd-r"] if doubt.of_bent_effects else order
+        uneven = "fedrcd-s, not refined" if name == "s" else "direct-lingam"
+        orders[f"{name}; uneven {uneven}"] = orders[uneven] if doubt.of_uneven_errors else order
+        both = "fedrcd-r" if doubt.of_bent_effects else uneven if doubt.of_uneven_errors else base
+        orders[f"{name}; both"] = orders[both]
     climbed = found["fedrcd-se"]
-    tensors = climbed.doubt is not None and climbed.doubt.doubtful
-    checks = _checks_doubt(X, climbed)
-    for name in ("direct-lingam", "fedrcd-s", "fedrcd-r", "directions", "entropies + directions"):
-        orders[f"{name} if the round doubts"] = orders[name if tensors else "fedrcd-se"]
-        orders[f"{name} if checks doubt"] = orders[name if tensors or checks else "fedrcd-se"]
-    return orders, {"doubt of the round": float(tensors), "doubt of checks": float(checks)}
+    doubt = judged(tensors, climbed.order)
+    doubts = {"doubt of the round": doubt.doubtful, "bent": doubt.of_bent_effects, "uneven": doubt.of_uneven_errors}
+    doubts["doubt of checks"] = _checks_doubt(X, climbed)
+    return orders, {name: float(raised) for name, raised in doubts.items()}
 
 
-def _fitted(X: Matrix, method: str) -> Estimate:
+def _fitted(X: Matrix, method: str, **options: Any) -> Estimate:
     transport = embed([X], default_names(X.shape[1]))
-    return run(build(method).rounds(transport.setting), transport)
+    return run(build(method, **options).rounds(transport.setting), transport)
 
 
-def _evidence(X: Matrix, deflation: Tensors | Directions, negentropy: Any) -> Vector:
-    """The roots of negentropies of all residuals, from tensors."""
+def _evidence(X: Matrix, deflation: Tensors | Directions, negentropy: Any) -> tuple[TensorEvidence, Vector]:
+    """Tensors, and the roots of negentropies of all residuals."""
     transport = embed([X], default_names(X.shape[1]))
     everything, marginals = run(deflation.start(transport.setting), transport)
     tensors = everything.statistic.tensors
     parts = np.array_split(all_residuals(tensors.cov).maps, 20)
-    return np.concatenate(
-        [np.sqrt(negentropy_of(negentropy, *tensors.of_combinations(part), marginals.rows)) for part in parts]
-    )
+    roots = [np.sqrt(negentropy_of(negentropy, *tensors.of_combinations(part), marginals.rows)) for part in parts]
+    return everything.statistic, np.concatenate(roots)
 
 
 def _checks_doubt(X: Matrix, found: Estimate) -> bool:
@@ -172,7 +181,7 @@ def section(regimes: Sequence[Regime], seeds: range, processes: int | None = Non
         yield f"\n{regime.name}, {len(found)} data sets: direct-lingam {reference.mean():.3f}\n"
         for name in found[0]:
             values = np.array([one[name] for one in found])
-            if name.startswith("doubt"):
+            if name in DOUBTS:
                 yield f"- {name}: {values.mean():.2f}"
             elif name != "direct-lingam":
                 values = values - reference
@@ -184,11 +193,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--regimes", default="", help="only those whose names contain one of these, split by ;")
     given = parser.parse_args(arguments)
-    valid = [regime for regime in REGIMES if regime.name in VALID_ONES]
-    confounded = [replace(regime, rows=5_000, name=f"{regime.name}, 5000 rows") for regime in BROKEN[2:5]]
+    more = [replace(one, rows=5_000, name=f"{one.name}, 5000 rows") for one in BROKEN]
+    regimes = [one for one in (*BROKEN, *more, *REGIMES) if one.p <= MOST_VARIABLES]
+    chosen = dict.fromkeys(one for one in regimes if any(part in one.name for part in given.regimes.split(";")))
     seeds = range(FIRST_SEED, FIRST_SEED + given.seeds)
-    for line in section([*BROKEN, *valid, *confounded], seeds, given.jobs):
+    for line in section(list(chosen), seeds, given.jobs):
         print(line, flush=True)
 
 

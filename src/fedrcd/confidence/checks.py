@@ -8,8 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from fedrcd.confidence import residual_tests
-from fedrcd.confidence.residual_tests import NonGaussianity, Tests, at_least_one
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.auto import scale_free_default
 from fedrcd.methods.card import Card
@@ -17,8 +15,10 @@ from fedrcd.methods.skeleton import Estimate, Marginals
 from fedrcd.protocol.questions import Basis, Rounds, ask
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.transport import Setting
+from fedrcd.statistics import residual_tests
 from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_sums import ResidualSums
+from fedrcd.statistics.residual_tests import NonGaussianity, Tests, at_least_one
 from fedrcd.statistics.tensor_cumulants import TensorCumulants
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 

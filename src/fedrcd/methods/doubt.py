@@ -15,7 +15,7 @@ import numpy as np
 
 from fedrcd.statistics.accelerated_tensors import AcceleratedTensors
 from fedrcd.statistics.accelerator import host
-from fedrcd.statistics.dependence import ErrorMoments, dependence
+from fedrcd.statistics.dependence import ErrorMoments, kinds_of_dependence
 from fedrcd.statistics.packed_tensor import unpack_symmetric
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.residual_maps import residual_rows
@@ -27,6 +27,9 @@ LEVEL = 0.002
 
 ENOUGH = 3.0
 """Rows for each unit of the product of two errors' fourth moments, from which a pair can be judged."""
+
+BENT = 1.5
+"""Times the evidence of the other kind, from which a dependence is that of bent effects."""
 
 LEAST_JUDGED = 0.25
 """Share of the pairs that must be judged before all is said to be fine."""
@@ -40,6 +43,20 @@ class Doubt:
     judged: int
     pairs: int
     worst: tuple[int, int]
+    bent: float = 0.0
+    """Evidence that squares of causes go along with errors, over all pairs."""
+    uneven: float = 0.0
+    """Evidence that squares of errors go along with causes."""
+
+    @property
+    def of_bent_effects(self) -> bool:
+        """Whether the doubt looks as after effects that are bent: what is a cause, its squares tell."""
+        return self.doubtful and self.bent > BENT * self.uneven
+
+    @property
+    def of_uneven_errors(self) -> bool:
+        """Whether it looks as after errors whose size follows a cause."""
+        return self.doubtful and self.uneven > self.bent
 
     @property
     def doubtful(self) -> bool:
@@ -79,13 +96,16 @@ def independence_of_errors(tensors: TensorCumulants | AcceleratedTensors, order:
         third, k22 = tensors.third, products @ unpack_symmetric(len(W), tensors.fourth) @ products.T
     k12 = np.einsum("ai,bj,bk,ijk->ab", W, W, W, third, optimize=True)
     moments = ErrorMoments(np.diagonal(k12), np.diagonal(k22) + 3)
-    q = dependence(moments, moments, (np.zeros_like(k12), k12, k12.T, k22), tensors.count)
+    kinds = kinds_of_dependence(moments, moments, (np.zeros_like(k12), k12, k12.T, k22), tensors.count)
+    q = kinds.evidence
     enough = tensors.count >= ENOUGH * np.outer(moments.fourth, moments.fourth)
     later, earlier = np.tril_indices(len(W), -1)
     judged = enough[later, earlier]
     values: Vector = np.where(judged, q[later, earlier], 0.0)
     if not judged.any():
         return Doubt(1.0, 0, len(later), (0, 0))
+    bent, uneven = (float(some[later, earlier].sum()) for some in (kinds.bent, kinds.uneven))
     at, number = int(np.argmax(values)), int(judged.sum())
     p_value = float(-np.expm1(number * np.log1p(-min(float(chi2.sf(values[at], 3)), 1 - 1e-16))))
-    return Doubt(p_value, number, len(later), (int(order[earlier[at]]), int(order[later[at]])))
+    worst = int(order[earlier[at]]), int(order[later[at]])
+    return Doubt(p_value, number, len(later), worst, bent, uneven)

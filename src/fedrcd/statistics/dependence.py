@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedrcd.typing import Matrix, Vector
+from fedrcd.typing import BoolMatrix, Matrix, Vector
 
 LEAST_SHARE = 0.05
 """Of its first term, below which the variance of d is not taken to fall: it is a difference of sampled moments."""
@@ -39,10 +39,37 @@ class ErrorMoments(NamedTuple):
     fourth: Vector
 
 
-def dependence(
-    earlier: ErrorMoments, later: ErrorMoments, joint: tuple[Matrix, Matrix, Matrix, Matrix], rows: float
-) -> Matrix:
-    r"""Evidence against independence, of the size of chi-squared of 3 degrees, of earlier errors with some later ones.
+class Dependence(NamedTuple):
+    r"""Evidence of each kind against independence, each of shape (later, earlier) and of the size of chi-squared.
+
+    `bent` is that of a, squares of the earlier going along with the later error, as after effects that are bent;
+    `uneven` that of b, squares of the later going along with the earlier, as of errors whose size follows a cause;
+    `even` that of d. `symmetric` is that of :math:`\kappa_{22}` alone, and `skewed` says where the others count.
+    """
+
+    bent: Matrix
+    uneven: Matrix
+    even: Matrix
+    symmetric: Matrix
+    skewed: BoolMatrix
+
+    @property
+    def evidence(self) -> Matrix:
+        """All of it, of the size of chi-squared of 3 degrees."""
+        evidence: Matrix = np.where(self.skewed, self.bent + self.uneven + self.even, self.symmetric + 2)
+        return evidence
+
+
+Joint = tuple[Matrix, Matrix, Matrix, Matrix]
+
+
+def dependence(earlier: ErrorMoments, later: ErrorMoments, joint: Joint, rows: float) -> Matrix:
+    """Evidence against independence, of the size of chi-squared of 3 degrees; parameters are those of its kinds."""
+    return kinds_of_dependence(earlier, later, joint, rows).evidence
+
+
+def kinds_of_dependence(earlier: ErrorMoments, later: ErrorMoments, joint: Joint, rows: float) -> Dependence:
+    r"""Evidence against independence of earlier errors and some later ones.
 
     `joint` are :math:`\kappa_{11}, \kappa_{21}, \kappa_{12}, \kappa_{22}`, each of shape (later, earlier).
     """
@@ -58,10 +85,13 @@ def dependence(
     r = rows / (m4u * m4v)
     of_third, of_fourth = 2 + 0.75 * r, 2 + 0.1 * r
     symmetric = (np.abs(m3u) < NO_SKEWNESS * np.sqrt(6 / rows)) & (np.abs(m3v) < NO_SKEWNESS * np.sqrt(6 / rows))
-    skewed = _damped(rows * a**2 / va, of_third) + _damped(rows * b**2 / vb, of_third)
-    skewed += _damped(rows * d**2 / vd, of_fourth)
-    evidence: Matrix = np.where(symmetric, _damped(rows * k22**2 / first, of_fourth) + 2, skewed)
-    return evidence
+    return Dependence(
+        _damped(rows * a**2 / va, of_third),
+        _damped(rows * b**2 / vb, of_third),
+        _damped(rows * d**2 / vd, of_fourth),
+        _damped(rows * k22**2 / first, of_fourth),
+        ~symmetric,
+    )
 
 
 def _damped(q: Matrix, nu: Matrix) -> Matrix:

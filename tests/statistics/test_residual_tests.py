@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from fedrcd.confidence.residual_tests import (
+from fedrcd.statistics.residual_sums import residual_sums
+from fedrcd.statistics.residual_tests import (
     at_least_one,
     independence,
     linearity,
     non_gaussianity,
     sites_alike,
 )
-from fedrcd.statistics.residual_sums import residual_sums
 
 ORDER = np.array([2, 0, 1])
 

@@ -85,15 +85,16 @@ def independence(sums: ResidualSums, order: IntVector) -> Tests:
     p = len(order)
     earlier, later = (_feature_moments(features, m) for features in _features(m))
     p_values, wildness = np.ones((p, p)), np.ones((p, p))
-    for place, j in enumerate(order):
-        for i in order[:place]:
-            seen = np.array([sums.c21[i, j], sums.c21[j, i], sums.c31[i, j], sums.c31[j, i], sums.c22[i, j] - n]) / n
-            inverse, d = _inverse(earlier.second[i] * later.second[j])
-            fourth = inverse.ravel() @ (earlier.fourth[i] * later.fourth[j]) @ inverse.ravel()
-            spread = max(1.0, 1 + (fourth - d * d - 2 * d) / (2 * d * n))
-            statistic = n * seen @ inverse @ seen
-            p_values[i, j] = p_values[j, i] = _tail(statistic, d, spread)
-            wildness[i, j] = wildness[j, i] = spread
+    for place, j in enumerate(order[1:], 1):
+        i = order[:place]
+        seen = np.stack([sums.c21[i, j], sums.c21[j, i], sums.c31[i, j], sums.c31[j, i], sums.c22[i, j] - n], axis=1)
+        inverse, d = _inverses(earlier.second[i] * later.second[j])
+        flat = inverse.reshape(place, -1)
+        fourth = np.einsum("ka,kab,kb->k", flat, earlier.fourth[i] * later.fourth[j], flat, optimize=True)
+        spread = np.maximum(1.0, 1 + (fourth - d * d - 2 * d) / (2 * d * n))
+        statistic = np.einsum("ka,kab,kb->k", seen, inverse, seen) / n
+        p_values[i, j] = p_values[j, i] = _tail(statistic, d, spread)
+        wildness[i, j] = wildness[j, i] = spread
     return Tests(p_values, wildness)
 
 
@@ -134,7 +135,7 @@ def at_least_one(p_values: Vector) -> float:
     return float(-np.expm1(len(p_values) * np.log1p(-min(float(np.min(p_values)), 1 - 1e-16))))
 
 
-def _tail(statistic: Any, freedom: int, wildness: Any) -> Any:
+def _tail(statistic: Any, freedom: Any, wildness: Any) -> Any:
     """Upper tail of the F distribution, scaled to the mean of chi-squared and `wildness` times its variance."""
     from scipy.stats import f
 
@@ -201,13 +202,14 @@ def _mean_products(polynomials: Matrix, m: Matrix) -> Matrix:
     return products
 
 
-def _inverse(covariance: Matrix) -> tuple[Matrix, int]:
-    """Inverse of a covariance and its rank; directions without variance are left out."""
-    scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    held = scale > DEGENERATE * scale.max()
+def _inverses(covariances: Matrix) -> tuple[Matrix, IntVector]:
+    """Inverses of covariances, shape (k, m, m), and their ranks; directions without variance are left out."""
+    scale = np.sqrt(np.maximum(np.diagonal(covariances, axis1=1, axis2=2), 0.0))
+    held = scale > DEGENERATE * scale.max(axis=1, keepdims=True)
     safe = np.where(held, scale, 1.0)
-    correlation = np.where(np.outer(held, held), covariance / np.outer(safe, safe), 0.0)
-    values, vectors = np.linalg.eigh(correlation)
-    kept = values > DEGENERATE * values[-1]
-    root = vectors[:, kept] / np.sqrt(values[kept]) / safe[:, None]
-    return root @ root.T, int(kept.sum())
+    both = held[:, :, None] & held[:, None, :]
+    correlations = np.where(both, covariances / (safe[:, :, None] * safe[:, None, :]), 0.0)
+    values, vectors = np.linalg.eigh(correlations)
+    kept = values > DEGENERATE * values[:, -1:]
+    root = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)[:, None, :] / safe[:, :, None]
+    return root @ root.transpose(0, 2, 1), kept.sum(axis=1)
