@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import BenchmarkRow, seconds
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking import site_run
 from fedrcd.federation.masking.adding import total
 from fedrcd.federation.masking.answers import Masked, MaskedQuestion
 from fedrcd.federation.masking.site_run import Own, SiteRun, call, total_of_round
 from fedrcd.federation.masking.statements import RunTerms, _is_signed
 from fedrcd.federation.masking.vectors import Shape
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.methods.registry import build
 from fedrcd.protocol.blas import one_blas_thread

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.answers import Masked
 from fedrcd.federation.masking.derivation import public_key
 from fedrcd.federation.masking.statements import RollCall, RunTerms, Signed
+from fedrcd.federation.messages.digests import canonical
 from tests.federation.masking.runs import (
     NAMES,
     QUESTION,

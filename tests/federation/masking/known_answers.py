@@ -4,11 +4,11 @@ import hashlib
 import json
 from pathlib import Path
 
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.derivation import MaskUse, RunKey, mask, pair_chain, public_key
 from fedrcd.federation.masking.ring import RINGS
 from fedrcd.federation.masking.site_run import transcript_of
 from fedrcd.federation.masking.statements import OWN_SUMS, RollCall, RunTerms
+from fedrcd.federation.messages.digests import canonical
 
 FILE = Path(__file__).parent / "vectors.json"
 SECRETS = {name: hashlib.sha256(name.encode()).digest() for name in ("north", "south", "west")}

@@ -11,12 +11,12 @@ from itertools import count
 import numpy as np
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking import site_run
 from fedrcd.federation.masking.answers import Masked, MaskedQuestion, Position, require_answer
 from fedrcd.federation.masking.ring import RINGS, Words
 from fedrcd.federation.masking.site_run import Own, RunAborted, SiteRun, agreed, transcript_of
 from fedrcd.federation.masking.statements import RUN_BYTES, RunTerms, Signed
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.signatures import SiteKey
 
 NAMES = ("a", "b", "c", "d", "e")

@@ -9,12 +9,12 @@ from html import escape
 from typing import Any
 
 from fedrcd.errors import ConfigError, FileError, ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.ledger.entries import ERASED, LEFT, REPLACED
 from fedrcd.federation.ledger.export import entry_record
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.roster import Place, RecordedResult, Roster
 from fedrcd.federation.ledger.signatures import is_signed
+from fedrcd.federation.messages.digests import canonical
 
 FORMAT = "fedrcd-erasure-certificate/1"
 

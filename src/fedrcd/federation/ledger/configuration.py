@@ -10,7 +10,7 @@ import numpy as np
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
-from fedrcd.federation.ledger.digests import digest
+from fedrcd.federation.messages.digests import digest
 from fedrcd.protocol.questions import PAIRS, TENSOR
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import KINDS, to_bytes

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
 from fedrcd.federation.ledger.configuration import Configuration
-from fedrcd.federation.ledger.digests import canonical, digest
+from fedrcd.federation.messages.digests import canonical, digest
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.protocol.wire import KINDS, from_bytes, to_bytes
 from fedrcd.statistics.coverage import Holding, Layout

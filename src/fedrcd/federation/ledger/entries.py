@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from fedrcd.federation.ledger.digests import canonical, digest
 from fedrcd.federation.ledger.signatures import is_signed, sign
+from fedrcd.federation.messages.digests import canonical, digest
 
 FORMAT = "fedrcd-ledger/1"
 START = "0" * 64

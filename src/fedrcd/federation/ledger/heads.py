@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedrcd.federation.ledger.digests import canonical
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.signatures import SiteKey, is_signed_by
 from fedrcd.protocol.wire import KINDS
 

@@ -21,7 +21,6 @@ from fedrcd.federation.ledger.contribution import (
     read_contribution,
     total_of,
 )
-from fedrcd.federation.ledger.digests import canonical, digest, keyed_digest
 from fedrcd.federation.ledger.entries import (
     ADMITTED,
     ERASED,
@@ -38,6 +37,7 @@ from fedrcd.federation.ledger.heads import SignedHead
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
 from fedrcd.federation.ledger.signatures import KEY_BYTES, public_key, sign
+from fedrcd.federation.messages.digests import canonical, digest, keyed_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.suggest import did_you_mean

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedrcd.errors import FileError, ProtocolError
-from fedrcd.federation.ledger.digests import digest
 from fedrcd.federation.ledger.entries import Entry, Problem, bad_signatures
 from fedrcd.federation.ledger.export import entry_record, read_record
+from fedrcd.federation.messages.digests import digest
 
 FORMAT = "fedrcd-receipt/1"
 

@@ -16,7 +16,6 @@ from fedrcd.federation.ledger.contribution import (
     read_contribution,
     withdrawal_statement,
 )
-from fedrcd.federation.ledger.digests import digest
 from fedrcd.federation.ledger.entries import CONTRIBUTIONS, LEFT, Entry, Problem, bad_signatures, broken_links
 from fedrcd.federation.ledger.ledger import (
     SCHEMA,
@@ -28,6 +27,7 @@ from fedrcd.federation.ledger.ledger import (
 )
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Roster, Standing
+from fedrcd.federation.messages.digests import digest
 from fedrcd.federation.messages.signatures import is_signed_by
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import from_bytes

@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.derivation import digest
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.typing import Matrix
 
 COLLUDING = 1

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.errors import ConfigError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.adding import total
 from fedrcd.federation.masking.answers import Masked, MaskedQuestion
 from fedrcd.federation.masking.cohorts import COLLUDING
@@ -15,6 +14,7 @@ from fedrcd.federation.masking.coverage import require_hidden
 from fedrcd.federation.masking.site_run import Own, SiteRun, answer, call
 from fedrcd.federation.masking.statements import RUN_BYTES, RunTerms, Signed
 from fedrcd.federation.masking.vectors import Shape
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.signatures import SiteKey, require_cryptography
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.gather import Answer

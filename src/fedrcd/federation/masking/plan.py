@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Self
 from fedrcd.confidence.replicates import one_round
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.adding import require_possible
 from fedrcd.federation.masking.answers import MaskedQuestion
 from fedrcd.federation.masking.coverage import require_hidden, totals_of
 from fedrcd.federation.masking.derivation import digest
 from fedrcd.federation.masking.ring import Words
 from fedrcd.federation.masking.vectors import Shape
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.methods.registry import build, find
 from fedrcd.methods.settings import Settings

@@ -16,7 +16,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.answers import Masked, MaskedQuestion, Position, added, after, statement_of
 from fedrcd.federation.masking.derivation import (
     KEY_BYTES,
@@ -39,6 +38,7 @@ from fedrcd.federation.masking.statements import (
     Signer,
     SiteKeys,
 )
+from fedrcd.federation.messages.digests import canonical
 
 
 class Stage(StrEnum):

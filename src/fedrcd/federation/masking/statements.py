@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_type_hints
 
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking.derivation import KEY_BYTES, digest
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.signatures import is_signed_by
 from fedrcd.statistics.exact_sums import MOST_ROWS
 

@@ -16,7 +16,6 @@ import numpy as np
 from fedrcd.data.federation import federation_lines
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, ProtocolError, StatisticError
-from fedrcd.federation.ledger.digests import canonical
 from fedrcd.federation.masking import site_run
 from fedrcd.federation.masking.answers import Masked, Position
 from fedrcd.federation.masking.cohorts import Total, by_marks, mark_of, newly_told, total_of, total_text
@@ -24,6 +23,7 @@ from fedrcd.federation.masking.plan import MaskedPlan, Planned, Replay
 from fedrcd.federation.masking.ring import Words
 from fedrcd.federation.masking.site_run import Own, RunAborted, RunRefused, SiteRun
 from fedrcd.federation.masking.statements import DIFFERENCES, RollCall, RunTerms, Signed, result_digest
+from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.masked import (
     MaskedAsk,
     MaskedCallReply,
