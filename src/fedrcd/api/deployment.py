@@ -24,10 +24,9 @@ def require_coverage(federation: Federation, method: str, *, trust_coordinator: 
 def require_masks(federation: Federation, settings: Settings) -> None:
     """Raise unless masks hide every site of a federation in a run with these settings: better now than half-way."""
     from fedrcd.federation.masking.plan import MaskedPlan
+    from fedrcd.federation.masking.possible import require_keys
 
-    keyless = [site.name for site in federation.sites if not site.key]
-    if keyless:
-        raise ConfigError(f"masks need a key of every site, and the federation file has none of {keyless[0]!r}")
+    require_keys(federation)
     method = choose_method(federation, settings.method, masked=True).method
     MaskedPlan(method=method, settings=settings).over(federation, tuple(site.name for site in federation.sites))
 

@@ -357,7 +357,8 @@ def _show_refreshed(report: dict[str, Any]) -> None:
         print(f"{site}: {listed}" + (f"; {waiting} erasures wait there" if waiting else ""))
         for held in report["held_back"].get(site, ()):
             until = f" until {held['due']} at the latest" if held["due"] else ""
-            print(f"{site}: block {held['block']}: {held['persons']} persons are held back{until}")
+            who = "somebody waits there" if held["persons"] is None else f"{held['persons']} persons are held back"
+            print(f"{site}: block {held['block']}: {who}{until}")
     for site in report["missing"]:
         print(f"{site}: MISSING; the ledger has what it contributed before")
 

@@ -52,22 +52,33 @@ def new_ledger(
     groups: Annotated[
         int, typer.Option(help="Hold sums of this many groups of rows, so that results can be resampled; at least 10.")
     ] = 0,
+    masked: Annotated[
+        bool,
+        typer.Option("--masked", help="Hold totals of masked runs alone: an erasure then needs all sites to answer."),
+    ] = False,
     key: KeyFile = None,
 ) -> None:
     """Open a ledger for a federation; variables, frame and grid are fixed from then on."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.ledger.configuration import configure
     from fedrcd.federation.ledger.ledger import Ledger, key_path
+    from fedrcd.federation.masking.possible import require_maskable, why_clear
     from fedrcd.protocol.groups import LEAST_GROUPS
 
     described = read_federation(federation)
     if groups and groups < LEAST_GROUPS:
         raise ConfigError(f"--groups must be at least {LEAST_GROUPS}, got {groups}")
     configuration = configure(described, families=tuple(family or ()), grid=parse_grid(arithmetic))
-    with Ledger.create(file, configuration, keys_of(described), groups=groups, key=key) as ledger:
+    if masked:
+        require_maskable(described, configuration.questions().values())
+    with Ledger.create(file, configuration, keys_of(described), groups=groups, masked=masked, key=key) as ledger:
         print(f"written: {file}, ledger {ledger.identity}, {configuration.p} variables, {arithmetic} sums")
         print(f"written: {key_path(file, key)}, its signing key: keep it apart from the ledger")
         print(f"public key: {ledger.public_key}")
+    if masked:
+        print("masked: it holds totals over all sites, and is filled by `fedrcd coordinator refresh`")
+    elif not why_clear(described):
+        print("IN THE CLEAR: it holds the sums of each site, which contributes only with --clear; see also --masked")
 
 
 def keys_of(federation: Federation) -> dict[str, str]:
@@ -160,8 +171,11 @@ def show_ledger(file: LedgerFile, json: Json = False) -> None:
         return
     variables = len(content["configuration"]["variables"])
     print(f"ledger {content['ledger']}, state {content['state'][:SHORT]}, {variables} variables")
+    if content["masked"]:
+        print("one total over the rows of all these sites, whose own sums it does not hold:")
     for one in content["contributions"]:
-        print(f"  {one['site']}, block {one['block']}: version {one['version']}, {one['rows']:,} rows")
+        rows = f"{'at most ' if content['masked'] else ''}{one['rows']:,} rows"
+        print(f"  {one['site']}, block {one['block']}: version {one['version']}, {rows}")
     show_suspended(content["suspended"])
     print("entries:")
     for line in lines:
@@ -177,6 +191,7 @@ def _shown(ledger: Ledger) -> dict[str, Any]:
         "ledger": ledger.identity,
         "public_key": ledger.public_key,
         "state": ledger.state_id,
+        "masked": ledger.masked,
         "configuration": described(ledger.configuration),
         "contributions": [asdict(ledger.roster.standings[place]) for place in sorted(ledger.roster.standings)],
         "suspended": ledger.roster.suspended(),
@@ -379,20 +394,21 @@ def certificate(
     file: LedgerFile,
     number: Annotated[int, typer.Argument(help="Number of the entry that records the erasure.")],
     out: Annotated[list[Path], typer.Option(help="Where to write it: .json or .html; may be repeated.")],
+    site: Annotated[str, typer.Option(help="For whom, where the entry is about a total of all sites.")] = "",
     key: KeyFile = None,
 ) -> None:
     """Certify an erasure, for the files of a data protection officer."""
     from fedrcd.federation.ledger.ledger import Ledger
 
     with Ledger.open(file, key=key) as ledger:
-        write_certificates(ledger, number, out)
+        write_certificates(ledger, number, out, site)
 
 
-def write_certificates(ledger: Ledger, number: int, targets: list[Path]) -> None:
+def write_certificates(ledger: Ledger, number: int, targets: list[Path], site: str = "") -> None:
     """Write the certificate of an entry in the forms that the endings of files say."""
     from fedrcd.federation.ledger.certificate import as_json, as_page, certify
 
-    made = certify(ledger, number)
+    made = certify(ledger, number, site)
     for target in targets:
         write_text(target, (as_page if target.suffix == ".html" else as_json)(made))
 
@@ -419,6 +435,8 @@ def told(entry: Entry) -> str:
     parts = [f"{entry.number}", content["time"], entry.kind, *content.get("admitted", {})]
     if "site" in content:
         parts.append(f"{content['site']}, block {content['block']}, version {content['version']}")
+    if "editions" in content:
+        parts.append(f"total over {', '.join(content['editions'])}")
     if "rows" in content:
         parts.append(f"{content['rows']:,} rows")
     if "method" in content:

@@ -16,6 +16,7 @@ from fedrcd.federation.coordinator.deciding_sites import SumsOfSites, can_leave_
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.known_heads import KnownHeads
 from fedrcd.federation.coordinator.masked import OVER, TERMS, MaskedCaller, MaskedTransport
+from fedrcd.federation.coordinator.masked_refresh import MaskedRefresher
 from fedrcd.federation.coordinator.recorded_answers import ANSWERS, RecordedAnswers
 from fedrcd.federation.coordinator.refresh import Refreshed, Refresher
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller
@@ -90,21 +91,59 @@ class Conductor:
     def refresh(self, courier: Courier, present: Sequence[str]) -> Refreshed:
         """Bring the ledger of the plan up to date with the sites that are present."""
         plan = self.plan
+        cohort = self._cohort(present)
         with Ledger.open(plan.ledger, key=plan.ledger_key or None, surroundings=self.surroundings) as ledger:
-            refreshed = Refresher(
-                federation=self.federation,
-                ledger=ledger,
-                courier=courier,
-                cohort=self._cohort(present),
-                retry_policy=plan.retry_policy,
-                progress=self._progress,
-                warn=self.warn,
-                surroundings=self.surroundings,
-                heads=KnownHeads.read(plan.heads, self.federation),
-            ).run()
+            if ledger.masked:
+                refreshed = self._refresh_masked(ledger, courier, cohort)
+            else:
+                refreshed = self._refresh_clear(ledger, courier, cohort)
         write_json(Path(plan.folder) / REFRESHED, refreshed.as_dict())
         Status(state="finished", round=2, warnings=tuple(self.warnings)).write(plan.folder)
         return refreshed
+
+    def _refresh_clear(self, ledger: Ledger, courier: Courier, cohort: tuple[str, ...]) -> Refreshed:
+        """Bring a ledger of contributions up to date."""
+        return Refresher(
+            federation=self.federation,
+            ledger=ledger,
+            courier=courier,
+            cohort=cohort,
+            retry_policy=self.plan.retry_policy,
+            progress=self._progress,
+            warn=self.warn,
+            surroundings=self.surroundings,
+            heads=KnownHeads.read(self.plan.heads, self.federation),
+        ).run()
+
+    def _refresh_masked(self, ledger: Ledger, courier: Courier, cohort: tuple[str, ...]) -> Refreshed:
+        """Bring a ledger of totals up to date; a run that is over at a site is started anew."""
+        answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
+        terms: set[Path] = set()
+
+        def calls(plan: RunPlan, method: str) -> MaskedTransport:
+            terms.add(Path(plan.folder) / TERMS)
+            transport = self._transport(courier, cohort, answers, _conversation(plan.run, cohort, method), plan)
+            transport_of: MaskedTransport = (
+                MaskedCaller(RollCaller(self.federation, plan, transport)).held(method).transport
+            )
+            return transport_of
+
+        refresher = MaskedRefresher(
+            plan=self.plan, federation=self.federation, ledger=ledger, cohort=cohort, calls=calls, warn=self.warn
+        )
+        while True:
+            try:
+                refreshed = refresher.run()
+            except SiteLost as lost:
+                known = [path for path in terms if path.exists()]
+                if lost.refusal not in OVER or not known:
+                    raise
+                for path in known:
+                    path.unlink()
+                continue
+            for path in terms:
+                path.unlink(missing_ok=True)
+            return refreshed
 
     def warn(self, text: str) -> None:
         """Say something that the operator must see, now and with the result."""
@@ -165,11 +204,16 @@ class Conductor:
         return other
 
     def _transport(
-        self, courier: Courier, cohort: tuple[str, ...], answers: RecordedAnswers, run: str
+        self,
+        courier: Courier,
+        cohort: tuple[str, ...],
+        answers: RecordedAnswers,
+        run: str,
+        plan: RunPlan | None = None,
     ) -> MachineTransport:
         """The transport over a cohort, in the declared frame or one that is asked for."""
         return MachineTransport(
-            setting=run_setting(self.federation, self.plan, cohort),
+            setting=run_setting(self.federation, plan or self.plan, cohort),
             courier=courier,
             run=run,
             federation=federation_digest(self.federation),

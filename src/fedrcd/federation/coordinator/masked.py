@@ -15,6 +15,7 @@ from fedrcd.federation.coordinator.gather import Gather, SiteLost
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller, notes_on
 from fedrcd.federation.coordinator.run_folder import write_json
 from fedrcd.federation.coordinator.transport import MachineTransport
+from fedrcd.federation.ledger.masked_totals import SignedRun
 from fedrcd.federation.masking.adding import total
 from fedrcd.federation.masking.answers import Masked, Position, after, require_answer
 from fedrcd.federation.masking.cohorts import by_marks, mark_of, newly_told, total_of
@@ -110,7 +111,7 @@ class MaskedTransport:
         began = reaches.surroundings.monotonic()
         signed = [self.roll_calls[site] for site in self.cohort]
         position = self._next_position(signed)
-        gather: Gather[MaskedReply] = _gather(
+        gather: Gather[MaskedReply] = gather_of(
             reaches,
             lambda site: pack_message(self._ask(site, planned, question)),
             partial(self._judged, planned, position),
@@ -157,21 +158,37 @@ class MaskedTransport:
         signed = tuple((one.statement.text, one.statement.signature) for one in last)
         return signed, MaskedReply.words(b"".join(one.vector for one in last))
 
+    @property
+    def signed_run(self) -> SignedRun:
+        """What the sites signed in the one round of a run."""
+        [only] = self.rounds
+        calls = tuple(self.roll_calls[site] for site in self.cohort)
+        return SignedRun(
+            self.terms.content.decode(), calls, tuple(only.answers[site].statement for site in self.cohort)
+        )
+
     def end(self, found: Finding) -> SignedResult | None:
-        """Tell all sites that the run is over, so that they erase its keys; what they signed, if all did.
-
-        One that is gone erases its keys in time.
-        """
+        """Tell all sites that the run is over, and what it found, as `close` does."""
         order, B = found.estimate.order, found.estimate.B
-        result, (signed, vectors) = result_digest(order, B), self._last_answers()
+        result = result_digest(order, B)
+        if not self.plan.goes_on:
+            return self.close(result)
+        signed, vectors = self._last_answers()
+        return self._ended(
+            lambda site: ReplayEnd(site, self.terms.run, signed, vectors, tuple(order.tolist()), B, result)
+        )
 
-        def message(site: str) -> MaskedEnd | ReplayEnd:
-            if self.plan.goes_on:
-                return ReplayEnd(site, self.terms.run, signed, vectors, tuple(order.tolist()), B, result)
-            return MaskedEnd(site, self.terms.run, signed, result)
+    def close(self, result: str) -> SignedResult | None:
+        """Tell all sites that a run of one round is over, so that they erase its keys; what they signed, if all did.
 
+        One that is gone erases its keys in time. `result` is the digest of what came of it.
+        """
+        signed, _ = self._last_answers()
+        return self._ended(lambda site: MaskedEnd(site, self.terms.run, signed, result))
+
+    def _ended(self, message: Callable[[str], MaskedEnd | ReplayEnd]) -> SignedResult | None:
         policy = replace(self.reaches.retry_policy, give_up_after=0.0)
-        gather: Gather[MaskedEndReply] = _gather(
+        gather: Gather[MaskedEndReply] = gather_of(
             replace(self.reaches, retry_policy=policy),
             lambda site: pack_message(message(site)),
             lambda site, packet: _read(site, packet, MaskedEndReply),
@@ -218,7 +235,7 @@ class MaskedCaller:
         planned = plan.over(caller.federation, reaches.cohort)
         roster = {site.name: site.key for site in caller.federation.sites}
         terms = self._terms(plan)
-        gather: Gather[MaskedCallReply] = _gather(
+        gather: Gather[MaskedCallReply] = gather_of(
             reaches,
             lambda site: pack_message(
                 MaskedCallRequest(site, terms.content.decode(), PROGRAM, caller.known_head(site))
@@ -233,8 +250,9 @@ class MaskedCaller:
         if caller.federation.development_keys:
             notes = (DEVELOPMENT_KEYS, *notes)
         setting = plan.setting(caller.federation, planned.layout)
+        declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         transport = MaskedTransport(
-            reaches=reaches,
+            reaches=replace(reaches, declared=declared),
             setting=setting,
             planned=planned,
             plan=plan,
@@ -303,9 +321,10 @@ class MaskedCaller:
         return [f"with totals of before this one tells the sums of site {name!r}; it was agreed to" for name in listed]
 
 
-def _gather(
+def gather_of(
     reaches: MachineTransport, pack: Callable[[str], Packet], judge: Callable[[str, Packet], Any]
 ) -> Gather[Any]:
+    """Gets answers of the sites that a transport reaches."""
     return Gather(
         courier=reaches.courier,
         cohort=reaches.cohort,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,17 +10,16 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import FedrcdError
 from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.known_heads import KnownHeads
+from fedrcd.federation.coordinator.ledger_news import NewsOfLedger, unpacked
 from fedrcd.federation.ledger.certificate import as_json, certify
 from fedrcd.federation.ledger.entries import ERASED
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.refresh_messages import (
     ContributionReply,
     ContributionRequest,
-    EntryRecord,
-    LedgerNews,
     NewsReply,
 )
-from fedrcd.federation.messages.envelope import pack_message, unpack_answer
+from fedrcd.federation.messages.envelope import pack_message
 from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
@@ -69,15 +68,21 @@ class Refresher:
         """
         replies = self._gather(self._request, self._contributions).answers(1)
         entries = {site: self._enter(site, replies[site]) for site in self.cohort}
-        self._note_heads(replies.values())
-        heard = self._gather(lambda site: self._news(site, replies[site], entries[site]), self._heard).answers(2)
-        self._note_heads(heard.values())
+        self._news.note_heads(replies.values())
+        heard: dict[str, NewsReply] = self._gather(
+            lambda site: self._told(site, replies[site], entries[site]), self._news.heard
+        ).answers(2)
+        self._news.note_heads(heard.values())
         return Refreshed(
             entries,
             {site: [_record(one) for one in reply.held_back] for site, reply in replies.items() if reply.held_back},
             {site: reply.pending for site, reply in replies.items() if reply.pending},
             tuple(site.name for site in self.federation.sites if site.name not in self.cohort),
         )
+
+    @property
+    def _news(self) -> NewsOfLedger:
+        return NewsOfLedger(self.federation, self.ledger)
 
     def _gather(self, pack: Callable[[str], Packet], judge: Callable[[str, Packet], Any]) -> Gather[Any]:
         return Gather(
@@ -101,11 +106,6 @@ class Refresher:
         except FedrcdError as problem:
             raise SiteLost(site, f"sent a contribution that is not taken in: {problem}") from None
 
-    def _note_heads(self, replies: Iterable[ContributionReply | NewsReply]) -> None:
-        for reply in replies:
-            if reply.head is not None:
-                self.ledger.note_head(reply.head)
-
     def _request(self, site: str) -> Packet:
         versions = {block: number for (name, block), number in self.ledger.roster.versions.items() if name == site}
         return pack_message(
@@ -121,51 +121,16 @@ class Refresher:
         )
 
     def _contributions(self, site: str, packet: Packet) -> ContributionReply:
-        reply: ContributionReply = _unpacked(site, packet, ContributionReply)
+        reply: ContributionReply = unpacked(site, packet, ContributionReply)
         blocks = self.federation.site(site).blocks
         strange = any(item.contribution.site != site or item.contribution.block not in blocks for item in reply.items)
         if strange or any(one.site != site or one.block in blocks for one in reply.withdrawn):
             raise SiteLost(site, "sent a contribution of another site, or for a block that it does not have")
         return reply
 
-    def _news(self, site: str, reply: ContributionReply, mine: list[int]) -> Packet:
-        ledger = self.ledger
-        erased = [number for number in mine if ledger.entries[number - 1].kind == ERASED]
-        return pack_message(
-            LedgerNews(
-                federation=federation_digest(self.federation),
-                site=site,
-                ledger=ledger.identity,
-                public_key=ledger.public_key,
-                entries=tuple(EntryRecord.of(entry) for entry in ledger.entries[_seen_by(ledger, reply) :]),
-                acknowledged=tuple(mine),
-                certificates=tuple(as_json(certify(ledger, number)) for number in erased),
-                heads=tuple(head for head in ledger.heads() if head.site != site),
-            )
-        )
-
-    def _heard(self, site: str, packet: Packet) -> NewsReply:
-        reply: NewsReply = _unpacked(site, packet, NewsReply)
-        return reply
-
-
-def _seen_by(ledger: Ledger, reply: ContributionReply) -> int:
-    """How many entries a site has seen of this very ledger; it gets those from the last of them on."""
-    head = reply.head
-    if head is None or not 1 <= head.number <= len(ledger.entries) or ledger.entries[head.number - 1].hash != head.hash:
-        return 0
-    return head.number - 1
-
-
-def _unpacked(site: str, packet: Packet, wanted: type[Any]) -> Any:
-    """The message of a site in a packet."""
-    try:
-        message = unpack_answer(packet, wanted)
-    except FedrcdError as problem:
-        raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
-    if message.site != site:
-        raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
-    return message
+    def _told(self, site: str, reply: ContributionReply, mine: list[int]) -> Packet:
+        erased = [number for number in mine if self.ledger.entries[number - 1].kind == ERASED]
+        return self._news.packet(site, reply.head, mine, [as_json(certify(self.ledger, number)) for number in erased])
 
 
 def _record(held: Any) -> dict[str, Any]:

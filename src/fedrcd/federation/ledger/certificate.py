@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from html import escape
 from typing import Any
 
 from fedrcd.errors import ConfigError, FileError, ProtocolError
-from fedrcd.federation.ledger.entries import ERASED, LEFT, REPLACED
+from fedrcd.federation.ledger.entries import ERASED, LEFT, POOLED, REPLACED
 from fedrcd.federation.ledger.export import entry_record
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.roster import Place, RecordedResult, Roster
@@ -34,11 +34,25 @@ FLOAT_STATEMENT = (
 )
 
 
-def certify(ledger: Ledger, number: int) -> dict[str, Any]:
-    """The signed certificate of the erasure that an entry of a ledger records."""
+TOTAL_STATEMENTS = (
+    "The former total, with the sums of the site's former rows, is no longer part of the state; the present one is "
+    "made of masked sums that all sites answered anew, and is, to the bit, the one of a federation in which the rows "
+    "that are gone never took part.",
+    "The former total was deleted from the ledger's file with its content overwritten, and the write-ahead log "
+    "was emptied. Copies made before by backups or snapshots are not reached by this; delete them by their own rules.",
+    "The ledger never held sums of single sites. It does not know which rows a site has erased: the site's own record "
+    "does, and this certifies that its former sums are in no state from here on.",
+    STATEMENTS[-1],
+)
+
+
+def certify(ledger: Ledger, number: int, site: str = "") -> dict[str, Any]:
+    """The signed certificate of the erasure that an entry of a ledger records; `site` says for whom, of a total."""
     if not 1 <= number <= len(ledger.entries):
         raise ConfigError(f"there is no entry {number} in the ledger; it has {len(ledger.entries)}")
     entry = ledger.entries[number - 1]
+    if entry.kind == POOLED:
+        return _certify_total(ledger, number, site)
     if entry.kind not in (ERASED, REPLACED, LEFT):
         raise ConfigError(f"entry {number} is no erasure: nothing was taken out by it")
     content = entry.content
@@ -59,7 +73,7 @@ def certify(ledger: Ledger, number: int) -> dict[str, Any]:
         "state_before": before.state,
         "state_after": entry.state,
         "suspended_blocks": Roster.of(ledger.entries[:number]).suspended(),
-        "results_from_earlier_states": [asdict(result) for result in _touched(ledger, place, number)],
+        "results_from_earlier_states": [asdict(result) for result in _touched(ledger, [place], number)],
         "statements": list(STATEMENTS if exact else (FLOAT_STATEMENT, *STATEMENTS[1:])),
         "entry": entry_record(entry),
         "public_key": ledger.public_key,
@@ -67,13 +81,56 @@ def certify(ledger: Ledger, number: int) -> dict[str, Any]:
     return {**certificate, "signature": ledger.signed(canonical(certificate))}
 
 
-def _touched(ledger: Ledger, place: Place, number: int) -> list[RecordedResult]:
-    """Results computed while the site's block was in the state, before an entry."""
+def replaced_in(ledger: Ledger, number: int) -> list[str]:
+    """The sites whose former sums are gone with an entry about a total: they answered anew, or are not in it."""
+    before, after = (Roster.of(ledger.entries[:last]).editions for last in (number - 1, number))
+    return [site for site, edition in before.items() if after.get(site) != edition]
+
+
+def _certify_total(ledger: Ledger, number: int, site: str) -> dict[str, Any]:
+    """The signed certificate that a site's former sums are gone with an entry about a total."""
+    replaced = replaced_in(ledger, number)
+    if site not in replaced:
+        raise ConfigError(
+            f"entry {number} took out no sums of {f'site {site!r}' if site else 'a site that was not named'}; "
+            f"those it did: {', '.join(map(repr, replaced)) or 'none'}"
+        )
+    entry, before = ledger.entries[number - 1], Roster.of(ledger.entries[: number - 1])
+    after = Roster.of(ledger.entries[:number])
+    former, present = (
+        [one for place, one in sorted(roster.standings.items()) if place[0] == site] for roster in (before, after)
+    )
+    certificate = {
+        "format": FORMAT,
+        "ledger": ledger.identity,
+        "what": "rows of the site" if present else "all rows of the site",
+        "site": site,
+        "block": ", ".join(one.block for one in former),
+        "time": entry.content["time"],
+        "former_version": max(one.version for one in former),
+        "present_version": max((one.version for one in present), default=None),
+        "rows_before": sum(one.rows for one in former),
+        "rows_after": sum(one.rows for one in present),
+        "state_before": before.state,
+        "state_after": entry.state,
+        "suspended_blocks": {},
+        "results_from_earlier_states": [
+            asdict(result) for result in _touched(ledger, [one.place for one in former], number)
+        ],
+        "statements": list(TOTAL_STATEMENTS),
+        "entry": entry_record(entry),
+        "public_key": ledger.public_key,
+    }
+    return {**certificate, "signature": ledger.signed(canonical(certificate))}
+
+
+def _touched(ledger: Ledger, places: Collection[Place], number: int) -> list[RecordedResult]:
+    """Results computed while a block of the site was in the state, before an entry."""
     roster, touched = Roster(), []
     for entry in ledger.entries[: number - 1]:
         listed = len(roster.results)
         roster.follow(entry)
-        if len(roster.results) > listed and any(standing.place == place for standing in roster.active()):
+        if len(roster.results) > listed and any(standing.place in places for standing in roster.active()):
             touched.append(roster.results[-1])
     return touched
 

@@ -2,7 +2,7 @@
 
 The text of an entry is canonical JSON. Its hash covers the hash of the entry before, so no entry can be changed, taken
 out or put in without changing all later hashes; each hash is signed. No entry holds a moment, a difference of sums or
-anything about single rows.
+anything about single rows. A ledger of masked totals has an entry "pooled" for each of them, and none of contributions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ FORMAT = "fedrcd-ledger/1"
 START = "0" * 64
 """What the first entry follows."""
 
-OPENED, ADMITTED, JOINED, REPLACED, ERASED, LEFT, RESULT = (
+OPENED, ADMITTED, JOINED, REPLACED, ERASED, LEFT, RESULT, POOLED = (
     *("opened", "admitted"),
-    *("joined", "replaced", "erased", "left", "result"),
+    *("joined", "replaced", "erased", "left", "result", "pooled"),
 )
-KINDS = (OPENED, ADMITTED, JOINED, REPLACED, ERASED, LEFT, RESULT)
+KINDS = (OPENED, ADMITTED, JOINED, REPLACED, ERASED, LEFT, RESULT, POOLED)
 CONTRIBUTIONS = (JOINED, REPLACED, ERASED)
 """Kinds of entry that a contribution comes with."""
 

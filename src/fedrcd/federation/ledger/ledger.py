@@ -12,6 +12,7 @@ from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.contribution import (
+    SALT_BYTES,
     Contribution,
     SignedContribution,
     SignedWithdrawal,
@@ -27,6 +28,7 @@ from fedrcd.federation.ledger.entries import (
     JOINED,
     LEFT,
     OPENED,
+    POOLED,
     REPLACED,
     RESULT,
     Entry,
@@ -34,6 +36,7 @@ from fedrcd.federation.ledger.entries import (
     next_entry,
 )
 from fedrcd.federation.ledger.heads import SignedHead
+from fedrcd.federation.ledger.masked_totals import PLACE, MaskedTotal, StoredTotal
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
 from fedrcd.federation.ledger.signatures import KEY_BYTES, public_key, sign
@@ -91,6 +94,7 @@ class Ledger:
         admitted: Mapping[str, str],
         *,
         groups: int = 0,
+        masked: bool = False,
         key: str | os.PathLike[str] | None = None,
         secret: bytes | None = None,
         surroundings: Surroundings = REAL,
@@ -107,6 +111,8 @@ class Ledger:
             The sites that may contribute, with their public keys; an empty key for one that signs nothing, in trials.
         groups : int
             Hold sums of this many groups of rows of every block, so that results can be resampled.
+        masked : bool
+            Hold totals of masked runs alone, and no contribution of a single site.
         secret : bytes, optional
             Of another ledger: then equal states have equal digests.
         """
@@ -124,6 +130,7 @@ class Ledger:
             "time": _told(surroundings),
             "configuration": configuration.digest,
             "groups": groups,
+            **({"masked": True} if masked else {}),
             "admitted": dict(admitted),
             "public_key": public_key(private),
             "secret": digest("secret", secret),
@@ -186,6 +193,11 @@ class Ledger:
         return int(self.entries[0].content.get("groups", 0))
 
     @property
+    def masked(self) -> bool:
+        """Whether it holds totals of masked runs, and no contributions."""
+        return bool(self.entries[0].content.get("masked", False))
+
+    @property
     def state_id(self) -> str:
         """Identifies what the contributions amount to; equal for equal sums of equal sites, under one secret."""
         return self.roster.state
@@ -200,6 +212,7 @@ class Ledger:
         The former one is gone from the disk when this returns. A contribution that is already in, sent again because
         its receipt was lost, gets its receipt again.
         """
+        self._require_contributions()
         contribution = signed.contribution
         check_contribution(contribution, self.configuration, self.groups)
         place = contribution.site, contribution.block
@@ -220,13 +233,32 @@ class Ledger:
             ("INSERT INTO contributions VALUES (?, ?, ?)", *place, contribution.to_bytes()),
         )
 
+    def pool(self, total: MaskedTotal) -> Receipt:
+        """Take a total in, in place of the former one, which is gone from the disk when this returns."""
+        if not self.masked:
+            raise ProtocolError("the ledger holds contributions of single sites, no masked totals")
+        total.check(self.configuration, self.groups, self.roster.admitted)
+        stored = StoredTotal(self._surroundings.token_bytes(SALT_BYTES).hex(), total.sums)
+        content = {**total.content, "commitment": stored.commitment}
+        after = self._copied()
+        after.pool(content, len(self.entries) + 1)
+        return self._append(
+            POOLED,
+            content,
+            after,
+            ("DELETE FROM contributions",),
+            ("INSERT INTO contributions VALUES (?, ?, ?)", *PLACE, stored.to_bytes()),
+        )
+
     def withdraw(self, withdrawal: SignedWithdrawal) -> Receipt:
         """Take out what a site has in for a block, at its word."""
+        self._require_contributions()
         self.roster.require_withdrawable(withdrawal)
         return self._leave((withdrawal.site, withdrawal.block), withdrawal.signature)
 
     def leave(self, site: str, block: str | None = None) -> list[Receipt]:
         """Take out all contributions of a site, or that for one block, without its word."""
+        self._require_contributions()
         return [self._leave(place, "") for place in self._places(site, block)]
 
     def _leave(self, place: Place, signature: str) -> Receipt:
@@ -240,10 +272,20 @@ class Ledger:
 
     def without(self, site: str) -> Roster:
         """The roster as it would be without a site; nothing changes."""
+        self._require_contributions()
         after = self._copied()
         for place in self._places(site):
             after.leave(place)
         return after
+
+    def _require_contributions(self) -> None:
+        """Raise for a ledger of totals, in which nobody's sums can be told from the others'."""
+        if self.masked:
+            raise ProtocolError(
+                f"the ledger {self.path} holds masked totals, in which no site's sums can be told from the others': "
+                "sites erase their rows with `fedrcd erase` and no ledger, and `fedrcd coordinator refresh` has all "
+                "of them answer anew; without a site, when that is missing and the others agree"
+            )
 
     def _places(self, site: str, block: str | None = None) -> list[Place]:
         """Where a site has contributions, or one for a block; `ProtocolError` if there are none."""
@@ -294,11 +336,13 @@ class Ledger:
         payload = read_payload(self._database, place)
         if payload is not None:
             return payload
-        raise FileError(f"the ledger {self.path} is damaged: the contribution of site {place[0]!r} is missing")
+        raise FileError(f"the ledger {self.path} is damaged: {record_of(place)} is missing")
 
     def pooled(self, roster: Roster | None = None) -> dict[str, Statistic]:
         """Pooled sums of the state by family; empty if nobody is in it."""
         total: dict[str, Any] = {}
+        if self.masked:
+            return dict(StoredTotal.of(self.payload(PLACE)).sums) if (roster or self.roster).standings else total
         for contribution in self.contributions(roster):
             for family, sums in contribution.sums.items():
                 total[family] = total[family] + sums if family in total else sums
@@ -317,6 +361,7 @@ class Ledger:
             standings=dict(now.standings),
             versions=dict(now.versions),
             waiting=dict(now.waiting),
+            editions=dict(now.editions),
             admitted=dict(now.admitted),
         )
 
@@ -392,6 +437,11 @@ def read_entries(database: Database) -> list[Entry]:
         Entry(int(number), *(bytes(part).decode(errors="replace") for part in parts))
         for number, *parts in database.rows(query)
     ]
+
+
+def record_of(place: Place) -> str:
+    """What is stored at a place, in words."""
+    return "the total" if place == PLACE else f"contribution of site {place[0]!r} for block {place[1]!r}"
 
 
 def read_payload(database: Database, place: Place) -> bytes | None:

@@ -6,7 +6,7 @@ its contribution over other rows, until all others of the block have too, and al
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,8 @@ from fedrcd.federation.ledger.contribution import (
     labels_of,
     withdrawal_statement,
 )
-from fedrcd.federation.ledger.entries import ADMITTED, CONTRIBUTIONS, LEFT, OPENED, RESULT, Entry
+from fedrcd.federation.ledger.entries import ADMITTED, CONTRIBUTIONS, LEFT, OPENED, POOLED, RESULT, Entry
+from fedrcd.federation.ledger.masked_totals import held_of
 from fedrcd.federation.messages.signatures import is_signed_by
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.suggest import did_you_mean
@@ -74,6 +75,8 @@ class Roster:
     waiting: dict[str, frozenset[str]] = field(default_factory=dict)
     """By block, the sites that have yet to replace theirs over the rows that another changed to."""
     results: list[RecordedResult] = field(default_factory=list)
+    editions: dict[str, str] = field(default_factory=dict)
+    """In a ledger of totals: about which edition each site answered for the present one."""
     state: str = ""
 
     @classmethod
@@ -91,6 +94,8 @@ class Roster:
             self.admitted |= content.get("admitted", {})
         elif entry.kind in CONTRIBUTIONS:
             self.take(standing_of(entry), content["purpose"])
+        elif entry.kind == POOLED:
+            self.pool(content, entry.number)
         elif entry.kind == LEFT:
             self.leave((content["site"], content["block"]))
         elif entry.kind == RESULT:
@@ -109,6 +114,17 @@ class Roster:
         if replaces and purpose != "values":
             waiting = others if agreed else waiting - {standing.site}
         self._wait(block, waiting & others)
+
+    def pool(self, content: Mapping[str, Any], number: int) -> None:
+        """Enter a total, in place of the one before; a site that answered about another edition has another version."""
+        former, self.standings = self.standings, {}
+        for site, block, rows, columns in held_of(content):
+            place, before = (site, block), former.get((site, block))
+            if before is None or content["editions"][site] != self.editions.get(site):
+                self.versions[place] = self.versions.get(place, 0) + 1
+                before = Standing(site, block, self.versions[place], rows, columns, (), "", number)
+            self.standings[place] = before
+        self.editions = dict(content["editions"])
 
     def leave(self, place: Place) -> None:
         """Take a contribution out."""
@@ -129,7 +145,9 @@ class Roster:
 
     def suspended(self) -> dict[str, str]:
         """Blocks that are not in the state, with the reason in words."""
-        reasons = {}
+        reasons: dict[str, str] = {}
+        if self.editions:
+            return reasons  # a total is of all sites or of none
         for block in sorted({standing.block for standing in self.standings.values()}):
             rows = {standing.rows for standing in self.of_block(block)}
             if block in self.waiting:

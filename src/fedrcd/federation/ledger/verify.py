@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from fedrcd.errors import FedrcdError
+from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.federation.database import Database
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.contribution import (
@@ -16,7 +18,7 @@ from fedrcd.federation.ledger.contribution import (
     read_contribution,
     withdrawal_statement,
 )
-from fedrcd.federation.ledger.entries import CONTRIBUTIONS, LEFT, Entry, Problem, bad_signatures, broken_links
+from fedrcd.federation.ledger.entries import CONTRIBUTIONS, LEFT, POOLED, Entry, Problem, bad_signatures, broken_links
 from fedrcd.federation.ledger.ledger import (
     SCHEMA,
     Ledger,
@@ -24,9 +26,19 @@ from fedrcd.federation.ledger.ledger import (
     read_entries,
     read_payload,
     read_settings,
+    record_of,
+)
+from fedrcd.federation.ledger.masked_totals import (
+    PLACE,
+    StoredTotal,
+    held_of,
+    questions_of,
+    require_signed,
+    require_sums,
 )
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Roster, Standing
+from fedrcd.federation.masking.statements import RunTerms
 from fedrcd.federation.messages.digests import digest
 from fedrcd.federation.messages.signatures import is_signed_by
 from fedrcd.federation.surroundings import REAL, Surroundings
@@ -72,22 +84,35 @@ def _problems(database: Database) -> Iterator[Problem]:
     yield from wrong
     if wrong:
         return
-    yield from unsigned_by_sites(entries)
-    roster = Roster.of(entries)
     groups = int(entries[0].content.get("groups", 0))
     configuration = from_bytes(settings["configuration"], Configuration)
-    bad = list(_wrong_contributions(database, roster, configuration, groups))
+    unsigned = list(unsigned_by_sites(entries, partial(questions_of, configuration, groups)))
+    yield from unsigned
+    if unsigned:
+        return
+    roster = Roster.of(entries)
+    if entries[0].content.get("masked"):
+        bad = list(_wrong_total(database, entries, configuration, groups))
+    else:
+        bad = list(_wrong_contributions(database, roster, configuration, groups))
     yield from bad
     if not bad and Ledger(database).state_digest() != roster.state:
         yield Problem("state", "its digest is not that of the stored sums")
 
 
-def unsigned_by_sites(entries: Sequence[Entry]) -> Iterator[Problem]:
-    """Contributions, and withdrawals at a site's word, that the site did not sign with the key it was admitted by."""
+def unsigned_by_sites(entries: Sequence[Entry], asked: Asked | None = None) -> Iterator[Problem]:
+    """Contributions, totals, and withdrawals at a site's word, not signed with the keys that sites were admitted by.
+
+    `asked` gives the questions of the ledger to a cohort, where its configuration is known.
+    """
     roster = Roster()
     for entry in entries:
         content = entry.content
         public = roster.admitted.get(content.get("site", ""), "")
+        problem = _unsigned_total(content, roster, asked) if entry.kind == POOLED else ""
+        if problem:
+            yield Problem(f"entry {entry.number}", problem)
+            continue
         roster.follow(entry)
         if not public or (entry.kind == LEFT and not content["signed"]):
             continue
@@ -100,6 +125,19 @@ def unsigned_by_sites(entries: Sequence[Entry]) -> Iterator[Problem]:
             continue
         if not is_signed_by(public, kind, statement, content.get("signed", "")):
             yield Problem(f"entry {entry.number}", f"site {content['site']!r} did not sign it")
+
+
+Asked = Callable[[Sequence[str]], Mapping[str, str]]
+
+
+def _unsigned_total(content: Mapping[str, Any], roster: Roster, asked: Asked | None) -> str:
+    """Why an entry about a total is not one that its sites have signed; empty if it is."""
+    try:
+        cohort = RunTerms.read(next(iter(content["runs"].values()))["terms"]).cohort
+        require_signed(content, roster.admitted, asked and asked(cohort))
+    except (ProtocolError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        return str(problem) if isinstance(problem, ProtocolError) else "it does not tell what the sites signed"
+    return ""
 
 
 def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Problem]:
@@ -123,13 +161,36 @@ def _wrong_settings(settings: dict[str, bytes], opening: Entry) -> Iterator[Prob
                 yield Problem(f"setting {name!r}", "it was changed since the ledger was opened")
 
 
+def _wrong_total(
+    database: Database, entries: Sequence[Entry], configuration: Configuration, groups: int
+) -> Iterator[Problem]:
+    """The stored total against what the last entry says of it."""
+    told = [entry.content for entry in entries if entry.kind == POOLED]
+    stored = {(str(site), str(block)) for site, block in database.rows("SELECT site, block FROM contributions")}
+    for place in sorted(stored - ({PLACE} if told else set())):
+        yield Problem(record_of(place), "no entry tells of it")
+    if not told:
+        return
+    if PLACE not in stored:
+        yield Problem(record_of(PLACE), "it is missing")
+        return
+    payload = read_payload(database, PLACE) or b""
+    if digest("total", payload) != told[-1]["commitment"]:
+        yield Problem(record_of(PLACE), "its bytes are not those that were acknowledged")
+        return
+    try:
+        require_sums(StoredTotal.of(payload).sums, configuration, groups, sum(one.rows for one in held_of(told[-1])))
+    except FedrcdError as problem:
+        yield Problem(record_of(PLACE), str(problem))
+
+
 def _wrong_contributions(
     database: Database, roster: Roster, configuration: Configuration, groups: int
 ) -> Iterator[Problem]:
     """Stored contributions against what the entries say of them."""
     stored = {(str(site), str(block)) for site, block in database.rows("SELECT site, block FROM contributions")}
     for place in sorted(stored | roster.standings.keys()):
-        record = f"contribution of site {place[0]!r} for block {place[1]!r}"
+        record = record_of(place)
         if place not in roster.standings:
             yield Problem(record, "no entry tells of it")
         elif place not in stored:

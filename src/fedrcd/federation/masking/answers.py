@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.masking.derivation import digest
 from fedrcd.federation.masking.ring import Ring, Words
 from fedrcd.federation.masking.statements import MaskedAnswer, Signed, SiteKeys, vector_digest
+from fedrcd.protocol.questions import Question
+from fedrcd.protocol.wire import to_bytes
 
 
 class MaskedQuestion(NamedTuple):
@@ -17,6 +19,11 @@ class MaskedQuestion(NamedTuple):
     digest: str
     length: int
     ring: Ring
+
+
+def question_name(question: Question[Any], cohort: Iterable[str]) -> str:
+    """The digest by which a question to a cohort is known in a masked run."""
+    return digest(b"question", to_bytes(question), *(site.encode() for site in cohort)).hex()
 
 
 class Position(NamedTuple):

@@ -11,9 +11,8 @@ from fedrcd.confidence.replicates import one_round
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, ProtocolError
 from fedrcd.federation.masking.adding import require_possible
-from fedrcd.federation.masking.answers import MaskedQuestion
+from fedrcd.federation.masking.answers import MaskedQuestion, question_name
 from fedrcd.federation.masking.coverage import require_hidden, totals_of
-from fedrcd.federation.masking.derivation import digest
 from fedrcd.federation.masking.ring import Words
 from fedrcd.federation.masking.vectors import Shape
 from fedrcd.federation.messages.digests import canonical
@@ -26,7 +25,6 @@ from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.in_process import WITHIN, Within, after_own
 from fedrcd.protocol.questions import Question, Rounds
 from fedrcd.protocol.transport import Setting
-from fedrcd.protocol.wire import to_bytes
 from fedrcd.runs.finding import Resampling
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.grid import ARITHMETIC
@@ -168,7 +166,7 @@ class MaskedPlan:
             raise ConfigError("only sums of whole numbers can be masked; take arithmetic='exact'")
         require_hidden(question, layout, cohort, federation.colluding)
         shape = Shape.of(question, layout)
-        named = digest(b"question", to_bytes(question), *(site.encode() for site in cohort)).hex()
+        named = question_name(question, cohort)
         everybody = frozenset((site.name, block) for site in federation.sites for block in site.blocks)
         totals = [frozenset(one for one in everybody if one[0] in cohort)]
         if layout is not None:

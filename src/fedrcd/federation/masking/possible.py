@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError
 from fedrcd.federation.masking.coverage import require_hidden
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.protocol.pair_question import PairQuestion
+from fedrcd.protocol.questions import Question
 from fedrcd.statistics.grid import ARITHMETIC
 
 
@@ -25,6 +29,23 @@ def why_clear(federation: Federation) -> str:
     except ConfigError as problem:
         return str(problem)
     return ""
+
+
+def require_keys(federation: Federation) -> None:
+    """Raise `ConfigError` unless the federation file has a key of every site."""
+    keyless = [site.name for site in federation.sites if not site.key]
+    if keyless:
+        raise ConfigError(f"masks need a key of every site, and the federation file has none of {keyless[0]!r}")
+
+
+def require_maskable(federation: Federation, questions: Iterable[Question[Any]]) -> None:
+    """Raise `ConfigError` unless all sites of a federation can answer some questions under masks."""
+    require_keys(federation)
+    cohort = [site.name for site in federation.sites]
+    for question in questions:
+        if not question.maskable:
+            raise ConfigError("only sums of whole numbers can be masked; take --arithmetic exact")
+        require_hidden(question, cohort_layout(federation, cohort), cohort, federation.colluding)
 
 
 def loss_of_one(federation: Federation) -> str:

@@ -12,7 +12,7 @@ from fedrcd.data.federation import Federation
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.masking.plan import MaskedPlan
 from fedrcd.federation.masking.ring import ring_of
-from fedrcd.federation.masking.site_run import agreed, transcript_of
+from fedrcd.federation.masking.site_run import agreed_on, transcript_of
 from fedrcd.federation.masking.statements import RunEnd, RunTerms, Signed, result_digest
 from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.methods.skeleton import Estimate
@@ -62,10 +62,7 @@ class SignedResult:
             raise ProtocolError("the run was held under another federation file")
         roster = {site.name: site.key for site in federation.sites}
         plan = MaskedPlan.read(terms.plan)
-        said = agreed(self.roll_calls, roster, ring_of(ARITHMETIC[plan.settings.summation]))
-        wanted = (terms.federation, terms.run, terms.plan_digest, terms.cohort, terms.expires)
-        if said[0].terms != wanted:
-            raise ProtocolError("the sites signed other terms")
+        said = agreed_on(terms, self.roll_calls, roster, ring_of(ARITHMETIC[plan.settings.summation]))
         self._require_ends(transcript_of(said).hex(), terms.cohort, roster, result_digest(estimate.order, estimate.B))
         return plan
 

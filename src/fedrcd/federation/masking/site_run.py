@@ -278,6 +278,14 @@ def agreed(roll_calls: Sequence[Signed], roster: SiteKeys, ring: Ring) -> list[R
     return said
 
 
+def agreed_on(terms: RunTerms, roll_calls: Sequence[Signed], roster: SiteKeys, ring: Ring) -> list[RollCall]:
+    """As `agreed`; `ProtocolError` unless these are the terms."""
+    said = agreed(roll_calls, roster, ring)
+    if said[0].terms != (terms.federation, terms.run, terms.plan_digest, terms.cohort, terms.expires):
+        raise ProtocolError("the sites signed other terms")
+    return said
+
+
 def transcript_of(said: Sequence[RollCall]) -> bytes:
     """The digest of all roll calls, in the order of the cohort."""
     return digest(b"transcript", *(one.content for one in said))

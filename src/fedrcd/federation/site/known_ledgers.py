@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.database import Database
-from fedrcd.federation.ledger.entries import OPENED, START, Entry, bad_signatures, broken_from
+from fedrcd.federation.ledger.entries import OPENED, POOLED, START, Entry, bad_signatures, broken_from
 from fedrcd.federation.ledger.heads import Head, SignedHead
 from fedrcd.federation.ledger.receipts import Receipt
 
@@ -25,6 +25,15 @@ SCHEMA = (
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 """How ledgers name themselves; files are called after them."""
+
+
+BETWEEN = "\n"
+"""Between the names of sites that were all in an entry."""
+
+
+def _by(entry: Entry) -> str:
+    """Whose sums came with an entry."""
+    return BETWEEN.join(entry.content["editions"]) if entry.kind == POOLED else str(entry.content.get("site", ""))
 
 
 class KnownLedgers:
@@ -82,7 +91,7 @@ class KnownLedgers:
             return head
         with self._database.changes():
             self._database.run("INSERT OR IGNORE INTO ledgers VALUES (?, ?)", identity, public_key)
-            rows = ((identity, entry.number, entry.hash, entry.content.get("site", "")) for entry in entries)
+            rows = ((identity, entry.number, entry.hash, _by(entry)) for entry in entries)
             self._database.run_many("INSERT OR IGNORE INTO ledger_chain VALUES (?, ?, ?, ?)", rows)
         last = self.head(identity)
         assert last is not None
@@ -103,6 +112,10 @@ class KnownLedgers:
         if self._hash(identity, number) != text:
             raise ProtocolError(f"entry {number} of the ledger {identity} is not one that was seen here")
 
+    def holds(self, identity: str, entry: Entry) -> bool:
+        """Whether an entry is one of a ledger as it was seen here."""
+        return self._hash(identity, entry.number) == entry.hash
+
     def compare(self, other: SignedHead, public: str) -> None:
         """Raise if what another site has seen of a ledger contradicts what was seen here."""
         if not other.is_by(public):
@@ -121,9 +134,10 @@ class KnownLedgers:
         query = (
             "SELECT site, MAX(number) FROM ledger_chain WHERE identity = ? AND number <= ? AND site <> '' GROUP BY site"
         )
-        for site, number in self._database.rows(query, identity, before):
-            if site != but and seen.get(site, 0) < number:
-                raise ProtocolError(f"what site {site!r} has seen of the ledger since it contributed is not shown")
+        for names, number in self._database.rows(query, identity, before):
+            for site in str(names).split(BETWEEN):
+                if site != but and seen.get(site, 0) < number:
+                    raise ProtocolError(f"what site {site!r} has seen of the ledger since it contributed is not shown")
 
     def _identity(self, entries: Sequence[Entry], public_key: str) -> str:
         """Which ledger it is: named by its first entry, or by its key if it is known."""

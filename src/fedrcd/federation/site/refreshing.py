@@ -12,8 +12,9 @@ from fedrcd.data.table import Table
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.ledger.certificate import as_json, require_genuine
 from fedrcd.federation.ledger.contribution import SignedContribution, SignedWithdrawal
-from fedrcd.federation.ledger.entries import CONTRIBUTIONS
+from fedrcd.federation.ledger.entries import CONTRIBUTIONS, POOLED
 from fedrcd.federation.ledger.heads import SignedHead
+from fedrcd.federation.ledger.masked_totals import require_signed
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.refresh_messages import (
     ContributionReply,
@@ -27,8 +28,8 @@ from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.site.erasure import Member, Renewal, former_names, renew, require_newest
 from fedrcd.federation.site.release import Door
 
-CERTIFICATES = "certificates"
-"""Folder of a site's state in which certificates of erasures are filed."""
+CERTIFICATES, RECEIPTS = "certificates", "receipts"
+"""Folders of a site's state in which certificates of erasures, and receipts for totals, are filed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +72,34 @@ class Refreshing:
 
     def hear(self, news: LedgerNews) -> NewsReply:
         """Verify that the ledger continues what was seen here and by the others, and file receipts and certificates."""
-        ledgers, store = self.door.store.ledgers, self.door.store
+        ledgers = self.door.store.ledgers
         entries = [record.entry() for record in news.entries]
         try:
             before = ledgers.head(news.ledger)
             ledgers.follow(entries, news.public_key, news.ledger)
             self._compare(news, 0 if before is None else before.number)
             for entry in entries:
-                if entry.number in news.acknowledged and entry.kind in CONTRIBUTIONS:
-                    receipt = Receipt(entry, news.public_key)
-                    ledgers.require_acknowledged(receipt)
-                    store.sent.acknowledge(receipt)
+                if entry.number in news.acknowledged:
+                    self._acknowledge(Receipt(entry, news.public_key))
             certificates = [self._genuine(text, news) for text in news.certificates]
         except ProtocolError as problem:
             raise Refused(Refusal.LEDGER, str(problem)) from None
         for number, text in certificates:
-            self._file(f"{news.ledger}-{number}.json", text)
+            self._file(CERTIFICATES, f"{news.ledger}-{number}.json", text)
         return NewsReply(self.door.site, self.head(news.ledger))
+
+    def _acknowledge(self, receipt: Receipt) -> None:
+        """File a receipt: for what was contributed, or for a total that this site has signed its part of."""
+        store, entry = self.door.store, receipt.entry
+        store.ledgers.require_acknowledged(receipt)
+        if entry.kind in CONTRIBUTIONS:
+            store.sent.acknowledge(receipt)
+        elif entry.kind == POOLED:
+            require_signed(entry.content, {site.name: site.key for site in self.federation.sites})
+            if self.door.site not in entry.content["editions"]:
+                raise ProtocolError(f"entry {entry.number} is no receipt for this site: it is not in that total")
+            [ledger] = [one for one in store.ledgers.identities() if store.ledgers.holds(one, entry)]
+            self._file(RECEIPTS, f"{ledger}-{entry.number}.json", receipt.to_json())
 
     def _compare(self, news: LedgerNews, before: int) -> None:
         """Raise if another site has seen another ledger, or what it has seen is kept back."""
@@ -118,9 +130,9 @@ class Refreshing:
         self.door.store.ledgers.require_seen(news.ledger, number, hashed)
         return number, as_json(content)
 
-    def _file(self, name: str, text: str) -> None:
-        """Write a certificate into the folder of the site."""
-        path = self.folder / CERTIFICATES / name
+    def _file(self, folder: str, name: str, text: str) -> None:
+        """Write a receipt or a certificate into the folder of the site."""
+        path = self.folder / folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.write_text(text, encoding="utf-8")
