@@ -15,7 +15,7 @@ from fedrcd.federation.coordinator.gather import SiteLost
 from fedrcd.federation.coordinator.masked import MaskedTransport
 from fedrcd.federation.coordinator.masked_refresh import MaskedRefresher
 from fedrcd.federation.ledger.certificate import require_genuine
-from fedrcd.federation.ledger.masked_totals import PLACE, MaskedTotal
+from fedrcd.federation.ledger.masked_totals import PLACE, SignedTotal
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.verify import verify_ledger
 from fedrcd.federation.masking.site_run import Stage
@@ -220,7 +220,7 @@ def test_a_ledger_that_was_rolled_back_is_found(pooling):
 
 def lying_total(change):
     """A coordinator that enters something else than the sites have signed."""
-    real = MaskedTotal.content.fget
+    real = SignedTotal.content.fget
 
     def content(self):
         return change(real(self))
@@ -241,8 +241,8 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_sites_do_not_acknowledge_a_total_that_they_have_not_signed(pooling, monkeypatch, lie):
-    monkeypatch.setattr(MaskedTotal, "check", lambda *_: None)
-    monkeypatch.setattr(MaskedTotal, "content", property(lying_total(LIES[lie])))
+    monkeypatch.setattr(SignedTotal, "check", lambda *_: None)
+    monkeypatch.setattr(SignedTotal, "content", property(lying_total(LIES[lie])))
     with pytest.raises(SiteLost):
         pooling.refresh()
     assert not any((pooling.disk.state(name) / RECEIPTS).exists() for name in NAMES)
@@ -267,8 +267,8 @@ def test_the_verification_names_what_was_changed(pooling):
 
 def test_a_total_that_the_sites_did_not_sign_is_named_by_the_verification(pooling, monkeypatch):
     """By a coordinator that has the ledger's key, and writes what it likes."""
-    monkeypatch.setattr(MaskedTotal, "check", lambda *_: None)
-    monkeypatch.setattr(MaskedTotal, "content", property(lying_total(LIES["no answers"])))
+    monkeypatch.setattr(SignedTotal, "check", lambda *_: None)
+    monkeypatch.setattr(SignedTotal, "content", property(lying_total(LIES["no answers"])))
     with pytest.raises(SiteLost):
         pooling.refresh()
     [problem] = verify_ledger(pooling.path)

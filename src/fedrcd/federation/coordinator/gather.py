@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from fedrcd.errors import FileError, ProtocolError
+from fedrcd.errors import FedrcdError, FileError, ProtocolError
+from fedrcd.federation.messages.envelope import unpack_answer
 from fedrcd.federation.messages.printable import printable
 from fedrcd.federation.messages.refusals import TEMPORARY, WORDS, Refusal
 from fedrcd.federation.surroundings import REAL, Surroundings
@@ -189,6 +190,17 @@ class Gather(Generic[A]):
         if self.progress:
             missing = tuple(site for site in self.cohort if site not in answers)
             self.progress(RoundProgress(number, len(answers), missing))
+
+
+def reply_in(site: str, packet: Packet, wanted: type[Any]) -> Any:
+    """The reply of a site in a packet; `SiteLost` if it is none, or another site's."""
+    try:
+        reply = unpack_answer(packet, wanted)
+    except FedrcdError as problem:
+        raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
+    if reply.site != site:
+        raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
+    return reply
 
 
 @dataclass(slots=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fedrcd.data.federation import Federation
-from fedrcd.errors import FedrcdError
-from fedrcd.federation.coordinator.gather import SiteLost
+from fedrcd.federation.coordinator.gather import reply_in
 from fedrcd.federation.ledger.heads import SignedHead
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.refresh_messages import ContributionReply, EntryRecord, LedgerNews, NewsReply
-from fedrcd.federation.messages.envelope import pack_message, unpack_answer
+from fedrcd.federation.messages.envelope import pack_message
 from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.protocol.wire import Packet
 
@@ -44,7 +42,7 @@ class NewsOfLedger:
 
     def heard(self, site: str, packet: Packet) -> NewsReply:
         """What a site says to its news."""
-        reply: NewsReply = unpacked(site, packet, NewsReply)
+        reply: NewsReply = reply_in(site, packet, NewsReply)
         return reply
 
     def note_heads(self, replies: Iterable[ContributionReply | NewsReply]) -> None:
@@ -59,14 +57,3 @@ def _seen(ledger: Ledger, head: SignedHead | None) -> int:
     if head is None or not 1 <= head.number <= len(ledger.entries) or ledger.entries[head.number - 1].hash != head.hash:
         return 0
     return head.number - 1
-
-
-def unpacked(site: str, packet: Packet, wanted: type[Any]) -> Any:
-    """The message of a site in a packet."""
-    try:
-        message = unpack_answer(packet, wanted)
-    except FedrcdError as problem:
-        raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
-    if message.site != site:
-        raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
-    return message

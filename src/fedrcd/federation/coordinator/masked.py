@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ProtocolError
-from fedrcd.federation.coordinator.gather import Gather, SiteLost
+from fedrcd.federation.coordinator.gather import Gather, SiteLost, reply_in
 from fedrcd.federation.coordinator.roll_call import Called, RollCaller, notes_on
 from fedrcd.federation.coordinator.run_folder import write_json
 from fedrcd.federation.coordinator.transport import MachineTransport
@@ -24,7 +24,7 @@ from fedrcd.federation.masking.plan import MaskedPlan, Planned
 from fedrcd.federation.masking.signed_result import SignedResult
 from fedrcd.federation.masking.site_run import agreed, transcript_of
 from fedrcd.federation.masking.statements import DIFFERENCES, RUN_BYTES, RollCall, RunTerms, Signed, result_digest
-from fedrcd.federation.messages.envelope import pack_message, unpack_answer
+from fedrcd.federation.messages.envelope import pack_message
 from fedrcd.federation.messages.masked import (
     MaskedAsk,
     MaskedCallReply,
@@ -191,7 +191,7 @@ class MaskedTransport:
         gather: Gather[MaskedEndReply] = gather_of(
             replace(self.reaches, retry_policy=policy),
             lambda site: pack_message(message(site)),
-            lambda site, packet: _read(site, packet, MaskedEndReply),
+            lambda site, packet: reply_in(site, packet, MaskedEndReply),
         )
         try:
             ends = gather.answers(self.reaches.traffic.rounds)
@@ -207,7 +207,7 @@ class MaskedTransport:
 
     def _judged(self, planned: Planned, position: Position, site: str, packet: Packet) -> MaskedReply:
         """The reply of a site, if it is its answer in this run."""
-        reply: MaskedReply = _read(site, packet, MaskedReply)
+        reply: MaskedReply = reply_in(site, packet, MaskedReply)
         if reply.refusal is None:
             try:
                 require_answer(_masked(reply), site, position, self.roster, planned.asked)
@@ -285,7 +285,7 @@ class MaskedCaller:
 
     def _judged(self, terms: RunTerms, site: str, packet: Packet) -> MaskedCallReply:
         """The reply of a site, if it is one to this roll call."""
-        reply: MaskedCallReply = _read(site, packet, MaskedCallReply)
+        reply: MaskedCallReply = reply_in(site, packet, MaskedCallReply)
         self.caller.judged(terms.run, terms.digest.hex(), site, _as_call(reply))
         return reply
 
@@ -336,17 +336,6 @@ def gather_of(
         surroundings=reaches.surroundings,
         heads=reaches.heads,
     )
-
-
-def _read(site: str, packet: Packet, kind: Callable[..., Any]) -> Any:
-    """The reply in a packet, under the name of the site."""
-    try:
-        reply = unpack_answer(packet, kind)
-    except ProtocolError as problem:
-        raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
-    if reply.site != site:
-        raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
-    return reply
 
 
 def _masked(reply: MaskedReply) -> Masked:

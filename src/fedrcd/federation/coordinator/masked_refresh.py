@@ -22,7 +22,7 @@ from fedrcd.federation.ledger.certificate import as_json, certify, replaced_in
 from fedrcd.federation.ledger.configuration import Configuration
 from fedrcd.federation.ledger.entries import POOLED
 from fedrcd.federation.ledger.ledger import Ledger
-from fedrcd.federation.ledger.masked_totals import HeldRows, MaskedTotal
+from fedrcd.federation.ledger.masked_totals import HeldRows, SignedTotal
 from fedrcd.federation.ledger.refresh_messages import NewsReply
 from fedrcd.federation.masking.statements import RollCall
 from fedrcd.federation.messages.refusals import Refusal
@@ -105,7 +105,7 @@ class MaskedRefresher:
             if to_bytes(question.each) != to_bytes(questions[family]):
                 raise ConfigError("the ledger is of another frame or other variables than the federation file")
             sums[family] = transport.pool(question)
-        total = MaskedTotal(
+        total = SignedTotal(
             runs={family: transport.signed_run for family, transport in called.items()},
             held=self._held(next(iter(called.values()))),
             sums=sums,

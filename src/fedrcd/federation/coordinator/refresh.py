@@ -8,9 +8,9 @@ from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.errors import FedrcdError
-from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress, SiteLost
+from fedrcd.federation.coordinator.gather import Courier, Gather, RetryPolicy, RoundProgress, SiteLost, reply_in
 from fedrcd.federation.coordinator.known_heads import KnownHeads
-from fedrcd.federation.coordinator.ledger_news import NewsOfLedger, unpacked
+from fedrcd.federation.coordinator.ledger_news import NewsOfLedger
 from fedrcd.federation.ledger.certificate import as_json, certify
 from fedrcd.federation.ledger.entries import ERASED
 from fedrcd.federation.ledger.ledger import Ledger
@@ -121,7 +121,7 @@ class Refresher:
         )
 
     def _contributions(self, site: str, packet: Packet) -> ContributionReply:
-        reply: ContributionReply = unpacked(site, packet, ContributionReply)
+        reply: ContributionReply = reply_in(site, packet, ContributionReply)
         blocks = self.federation.site(site).blocks
         strange = any(item.contribution.site != site or item.contribution.block not in blocks for item in reply.items)
         if strange or any(one.site != site or one.block in blocks for one in reply.withdrawn):

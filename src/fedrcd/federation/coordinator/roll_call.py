@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from fedrcd.data.federation import MOST_ROWS, Federation
-from fedrcd.errors import ProtocolError
-from fedrcd.federation.coordinator.gather import Gather, SiteLost
+from fedrcd.federation.coordinator.gather import Gather, SiteLost, reply_in
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.coordinator.transport import MachineTransport
 from fedrcd.federation.coordinator.unlike_sites import require_alike
-from fedrcd.federation.messages.envelope import pack_message, unpack_answer
+from fedrcd.federation.messages.envelope import pack_message
 from fedrcd.federation.messages.refusals import WORDS, Refusal
 from fedrcd.federation.messages.roll_call import (
     PROGRAM,
@@ -119,16 +118,10 @@ class RollCaller:
 
     def _read(self, request: RollCallRequest, site: str, packet: Packet) -> RollCallReply:
         """The reply of a site in a packet."""
-        try:
-            reply = unpack_answer(packet, RollCallReply)
-        except ProtocolError as problem:
-            raise SiteLost(site, f"sent something that is not a reply: {problem}") from None
-        return self.judged(request.run, request.digest, site, reply)
+        return self.judged(request.run, request.digest, site, reply_in(site, packet, RollCallReply))
 
     def judged(self, run: str, digest: str, site: str, reply: RollCallReply) -> RollCallReply:
         """The reply of a site, if it is one to this roll call that can be."""
-        if reply.site != site:
-            raise SiteLost(site, "answered under another site's name; its key and its --name must belong together")
         if reply.refusal is not None:
             return reply
         if (reply.run, reply.digest) != (run, digest):

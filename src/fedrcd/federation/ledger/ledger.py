@@ -36,7 +36,7 @@ from fedrcd.federation.ledger.entries import (
     next_entry,
 )
 from fedrcd.federation.ledger.heads import SignedHead
-from fedrcd.federation.ledger.masked_totals import PLACE, MaskedTotal, StoredTotal
+from fedrcd.federation.ledger.masked_totals import PLACE, SignedTotal, StoredTotal
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.ledger.roster import Place, Roster, Standing
 from fedrcd.federation.ledger.signatures import KEY_BYTES, public_key, sign
@@ -233,7 +233,7 @@ class Ledger:
             ("INSERT INTO contributions VALUES (?, ?, ?)", *place, contribution.to_bytes()),
         )
 
-    def pool(self, total: MaskedTotal) -> Receipt:
+    def pool(self, total: SignedTotal) -> Receipt:
         """Take a total in, in place of the former one, which is gone from the disk when this returns."""
         if not self.masked:
             raise ProtocolError("the ledger holds contributions of single sites, no masked totals")

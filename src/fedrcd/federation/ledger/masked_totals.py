@@ -108,7 +108,7 @@ class SignedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MaskedTotal:
+class SignedTotal:
     """A total over the present editions of a cohort: by family, what was signed and the sums."""
 
     runs: Mapping[str, SignedRun]

@@ -100,7 +100,7 @@ def _problems(database: Database) -> Iterator[Problem]:
         yield Problem("state", "its digest is not that of the stored sums")
 
 
-def unsigned_by_sites(entries: Sequence[Entry], asked: Asked | None = None) -> Iterator[Problem]:
+def unsigned_by_sites(entries: Sequence[Entry], asked: QuestionsOf | None = None) -> Iterator[Problem]:
     """Contributions, totals, and withdrawals at a site's word, not signed with the keys that sites were admitted by.
 
     `asked` gives the questions of the ledger to a cohort, where its configuration is known.
@@ -127,10 +127,10 @@ def unsigned_by_sites(entries: Sequence[Entry], asked: Asked | None = None) -> I
             yield Problem(f"entry {entry.number}", f"site {content['site']!r} did not sign it")
 
 
-Asked = Callable[[Sequence[str]], Mapping[str, str]]
+QuestionsOf = Callable[[Sequence[str]], Mapping[str, str]]
 
 
-def _unsigned_total(content: Mapping[str, Any], roster: Roster, asked: Asked | None) -> str:
+def _unsigned_total(content: Mapping[str, Any], roster: Roster, asked: QuestionsOf | None) -> str:
     """Why an entry about a total is not one that its sites have signed; empty if it is."""
     try:
         cohort = RunTerms.read(next(iter(content["runs"].values()))["terms"]).cohort
