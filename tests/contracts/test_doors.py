@@ -761,7 +761,7 @@ def test_a_person_approves_what_leaves_now_and_not_of_other_rows(tmp_path):
     packet = pack_request(place.request(place.question("pairs")))
     assert unpack_reply(service.respond(packet)).refusal is Refusal.WAITING
     with place.store() as store:
-        digest = store.held()[0].digest
+        digest = store.approvals.held()[0].digest
     assert typed("site", "approve", "--state", place.state, digest[:10]).code == 0
     assert unpack_reply(service.respond(packet)).refusal is None
     assert unpack_reply(service.respond(packet)).refusal is None  # the same again

@@ -206,8 +206,8 @@ def test_an_approval_is_for_the_rows_that_were_drawn(place):
     question = place.question("pairs")
     assert place.respond(question, run="held").refusal is Refusal.WAITING
     with place.store() as store:
-        [held] = store.held()
-        store.decide(held.digest, "approved")
+        [held] = store.approvals.held()
+        store.decide(held.digest, "approved", who="Ada")
     assert place.respond(question, run="held").refusal is None
 
 

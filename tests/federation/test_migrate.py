@@ -15,10 +15,11 @@ from fedrcd.data.rows import is_complete
 from fedrcd.errors import ConfigError, DataError, FileError
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request
+from fedrcd.federation.site.approvals import Pending
 from fedrcd.federation.site.editions.row_marks import Marker
 from fedrcd.federation.site.log import START, chained
 from fedrcd.federation.site.migrate import FIRST_KIND, Former, _former_marks, former_tag, migrate
-from fedrcd.federation.site.store import FILE, OLDER_KIND, Pending, Store
+from fedrcd.federation.site.store import FILE, OLDER_KIND, Store
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.wire import to_bytes
@@ -109,8 +110,8 @@ def test_everything_is_there_afterwards(tmp_path):
     with Store(folder, SITE) as store:
         assert store.entries() == ENTRIES
         assert store.lines() == before
-        assert store.held() == HELD
-        assert {one.digest: one.decision for one in store.held()} == {"aa": "approved", "bb": ""}
+        assert store.approvals.held() == HELD
+        assert {one.digest: one.decision for one in store.approvals.held()} == {"aa": "approved", "bb": ""}
         assert (store.secret, store.marker.key) == (SECRET, KEY)
         assert [(one.version, one.purpose, one.rows, one.commitment) for one in store.sent.all()] == [
             (1, "rows", 8, "c1"),

@@ -47,7 +47,7 @@ def previewed(disk, method, name=A, *, groups=0, check=False, **settings):
     with disk.door(name, **settings) as (door, tables):
         before = door.store.lines()
         found = preview(door, tables, method, groups=groups, check=check)
-        assert (door.store.lines(), door.store.held()) == (before, [])
+        assert (door.store.lines(), door.store.approvals.held()) == (before, [])
         return found
 
 

@@ -64,12 +64,12 @@ def outcomes(service):
 
 def held(service):
     with service.store() as store:
-        return store.held()
+        return store.approvals.held()
 
 
 def decide(service, begins, decision):
     with service.store() as store:
-        store.decide(begins, decision)
+        store.decide(begins, decision, who="Ada")
 
 
 def test_an_answer_is_that_of_the_reference_to_the_bit(disk):
@@ -213,7 +213,7 @@ def test_an_answer_waits_for_a_person(disk):
     assert pending.numbers == 81
     decide(service, pending.digest[:8], "approved")
     assert service.reply(request(disk)).refusal is None
-    assert outcomes(service) == ["answered"]
+    assert outcomes(service) == ["decided", "answered"]
     assert service.reply(request(disk, question=question(disk, 3))).refusal is Refusal.WAITING  # another question
 
 

@@ -7,8 +7,9 @@ import sqlite3
 import pytest
 
 from fedrcd.errors import ConfigError, FileError, ProtocolError
+from fedrcd.federation.site.approvals import Pending
 from fedrcd.federation.site.log import START, LogEntry, chained, parsed
-from fedrcd.federation.site.store import FILE, Pending, Store, owner_of
+from fedrcd.federation.site.store import FILE, Store, owner_of
 
 SITE = "hospital-a"
 
@@ -159,8 +160,8 @@ def test_what_is_done_with_the_log_is_done_with_it_or_not_at_all(tmp_path):
         with pytest.raises(RuntimeError):
             store.append([entry()], fail)
         assert store.entries() == []
-        store.hold(pending)
-        assert store.held() == [pending]
+        store.approvals.hold(pending)
+        assert store.approvals.held() == [pending]
         store.append([entry()], lambda: None)
         assert len(store.entries()) == 1
 

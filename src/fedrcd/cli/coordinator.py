@@ -92,6 +92,8 @@ def run(
     federation: FederationFile,
     settings: Settings,
     out: Annotated[Path, typer.Option(help="Folder for the result; a folder with an interrupted run resumes it.")],
+    title: Annotated[str, typer.Option(help="What to call the run; every site sees and logs it.")] = "",
+    purpose: Annotated[str, typer.Option(help="What the run is for; every site sees and logs it.")] = "",
     keep: Annotated[
         float | None, typer.Option(help="Keep edges by bootstrap instead: those that this share of replicates has.")
     ] = None,
@@ -168,7 +170,8 @@ def run(
         trust_coordinator=trust_coordinator,
         clear=clear,
     )
-    asked = machines.plan(settings, out=out, waiting=waiting, check=check, check_scale=report is not None)
+    told = {"title": title, "purpose": purpose}
+    asked = machines.plan(settings, out=out, waiting=waiting, check=check, check_scale=report is not None, **told)
     if bootstrap is not None:
         asked = machines.resampled(asked, bootstrap, groups, seed, _announce)
     plan, resumes = planned(asked)

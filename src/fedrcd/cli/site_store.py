@@ -30,7 +30,7 @@ def log(
     from fedrcd.federation.site.log import ANSWERED
     from fedrcd.federation.site.trimming import tagged_limit
 
-    with _store(state) as store:
+    with opened_store(state) as store:
         entries, lines = store.entries(), store.lines()
     if json:
         print("".join(f"{line}\n" for line in lines), end="")
@@ -40,47 +40,26 @@ def log(
         block = f" block {entry.block}" if entry.block else ""
         block += f" with {tagged_limit(entry.trim)}" if entry.trim else ""
         print(f"{entry.time}  run {entry.run} round {entry.round}{block}: {what}: {entry.question}")
-        if entry.detail:
-            print(f"    {entry.detail}")
+        for more in (entry.title, entry.purpose and f"purpose: {entry.purpose}", entry.who, entry.detail):
+            if more:
+                print(f"    {more}")
     left = sum(entry.numbers for entry in entries if entry.outcome == ANSWERED)
     print(f"{len(entries)} entries, {left:,} numbers left this site")
 
 
 def _without_numbers(outcome: str) -> str:
     """What became of a question that no new numbers left for."""
-    from fedrcd.federation.site.log import CALLED, RENEWED, UNLIKE
+    from fedrcd.federation.site.log import CALLED, DECIDED, ENTERED, RENEWED, UNLIKE
     from fedrcd.federation.site.release import REPEATED
 
     return {
         CALLED: "nothing left",
         UNLIKE: "nothing left",
         RENEWED: "budget",
+        DECIDED: "decided",
+        ENTERED: "console",
         REPEATED: "the same numbers left again",
     }.get(outcome, f"refused ({outcome})")
-
-
-@app.command()
-def approve(
-    state: Annotated[Path, typer.Option(help="Folder of the site's store.")],
-    answer: Annotated[str | None, typer.Argument(help="First characters of the answer to decide on.")] = None,
-    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse it instead.")] = False,
-) -> None:
-    """List the answers that wait for a person, or release or refuse one of them."""
-    from fedrcd.federation.site.store import SHORT
-
-    with _store(state) as store:
-        if answer is not None:
-            decided = store.decide(answer, "refused" if refuse else "approved")
-            print(f"{decided.decision}: {decided.question}")
-            return
-        waiting = [one for one in store.held() if not one.decision]
-    for one in waiting:
-        print(f"{one.digest[:SHORT]}  {one.time}  run {one.run} round {one.round}: {one.question}")
-        print(f"{'':{SHORT}}  {one.numbers:,} numbers, {one.numbers_per_row:.2f} per row")
-        if one.detail:
-            print(f"{'':{SHORT}}  {one.detail}")
-    if not waiting:
-        print("no answer is waiting")
 
 
 @app.command()
@@ -93,25 +72,23 @@ def accept(
     ] = False,
 ) -> None:
     """Show what changed in the federation file and the fingerprints of all keys, or accept it for masked runs."""
-    from difflib import unified_diff
-
-    from fedrcd.data.federation import federation_lines, read_federation
-    from fedrcd.federation.messages.keys import fingerprint_of
+    from fedrcd.cli.site_approvals import by_command
+    from fedrcd.data.federation import read_federation
+    from fedrcd.federation.site.accepting import accept_federation, federation_change
     from fedrcd.federation.site.store import Store
 
     described = read_federation(federation)
     described.site(name)
-    lines = list(federation_lines(described))
     with Store(state or Path("fedrcd-state") / name, name, wait=WAIT) as store:
-        before = store.masked.accepted().splitlines()
-        for line in unified_diff(before, lines, "accepted", str(federation), lineterm="", n=0):
+        change = federation_change(store, described, str(federation))
+        for line in change.lines:
             print(line)
-        for site in described.sites:
-            print(f"key of {site.name}: {fingerprint_of(site.key) if site.key else 'none'}")
-        if before == lines:
+        for site, fingerprint in change.fingerprints:
+            print(f"key of {site}: {fingerprint}")
+        if change.is_accepted:
             print("this is the file that was accepted")
         elif yes:
-            store.masked.accept("\n".join(lines))
+            accept_federation(store, described, by_command(""))
             print("accepted")
         else:
             print("not accepted yet: compare fingerprints with the other sites, then give the command again with --yes")
@@ -123,7 +100,7 @@ def result(
     json: Json = False,
 ) -> None:
     """Show what runs of several rounds found, by this site's own replay."""
-    with _store(state) as store:
+    with opened_store(state) as store:
         found = {run: json_form.loads(text) for run, text in store.masked.results().items()}
     if json:
         print(json_form.dumps(found, indent=1))
@@ -149,7 +126,7 @@ def receipts(
     from fedrcd.cli.ledger import read_receipts
 
     given, entries, public = read_receipts(file)
-    with _store(state) as store:
+    with opened_store(state) as store:
         if entries:
             store.ledgers.follow(entries, public)
         mine = [one for one in given if one.content.get("site") == store.site]
@@ -190,7 +167,7 @@ def migrate(
 
 
 @contextmanager
-def _store(folder: Path) -> Iterator[Store]:
+def opened_store(folder: Path) -> Iterator[Store]:
     """The store in a folder, whoever's it is; an empty one before the first question."""
     from fedrcd.federation.site.store import Store, owner_of
 

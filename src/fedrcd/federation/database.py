@@ -143,6 +143,13 @@ class Database(Closing):
         """Let go of the file."""
         self._connection.close()
 
+    def in_memory(self) -> sqlite3.Connection:
+        """A copy that is in no file, to try something on."""
+        copied = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with self._explained("read"):
+            self._connection.backup(copied)
+        return copied
+
     def rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Rows of a query, one after the other."""
         with self._explained("read"):

@@ -231,7 +231,14 @@ class MaskedCaller:
             When a site would refuse the run, or signed otherwise than the others.
         """
         caller, reaches = self.caller, self.caller.transport
-        plan = MaskedPlan(method=method, settings=caller.plan.settings, resampling=caller.plan.resampling)
+        asked = caller.plan
+        plan = MaskedPlan(
+            method=method,
+            settings=asked.settings,
+            resampling=asked.resampling,
+            title=asked.title,
+            purpose=asked.purpose,
+        )
         planned = plan.over(caller.federation, reaches.cohort)
         roster = {site.name: site.key for site in caller.federation.sites}
         terms = self._terms(plan)

@@ -108,8 +108,8 @@ class RollCaller:
             check=self.plan.check,
             within=settings.within,
         )
-        transport = self.transport
-        return RollCallRequest(transport.run, transport.federation, "", transport.cohort, plan, PROGRAM)
+        transport, told = self.transport, {"title": self.plan.title, "purpose": self.plan.purpose}
+        return RollCallRequest(transport.run, transport.federation, "", transport.cohort, plan, PROGRAM, **told)
 
     def require_alike(self, replies: Mapping[str, RollCallReply]) -> list[str]:
         """Raise where columns of sites cannot be what was declared; notes on those that were accepted."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.coordinator.gather import RetryPolicy
+from fedrcd.federation.messages.printable import LONGEST
 from fedrcd.methods.settings import Settings
 from fedrcd.runs.finding import Resampling
 
@@ -71,6 +72,8 @@ class RunPlan:
         Whether the sites were started with --trust-coordinator: then "auto" may take a method of several rounds.
     heads : str
         Where it is kept how far the logs of the sites go; nowhere if empty.
+    title, purpose : str
+        What the run is called and what it is for: every site sees and logs both.
     ledger, ledger_key : str
         Instead of running a method, bring this ledger up to date; its file, and that of its signing key.
     """
@@ -89,12 +92,17 @@ class RunPlan:
     check_scale: bool = False
     trust_coordinator: bool = False
     heads: str = ""
+    title: str = ""
+    purpose: str = ""
     ledger: str = ""
     ledger_key: str = ""
 
     def __post_init__(self) -> None:
         if not (self.wait >= 0 and self.retry_policy.deadline > 0 and self.retry_policy.give_up_after >= 0):
             raise ConfigError("wait and give-up-after must be at least 0 seconds, the deadline above 0")
+        for name, text in (("title", self.title), ("purpose", self.purpose)):
+            if len(text) > LONGEST or not text.isprintable():
+                raise ConfigError(f"{name} must be one line of at most {LONGEST} characters")
         self.settings.check_arithmetic()
         self.settings.check_within()
         if self.settings.masked and self.check:

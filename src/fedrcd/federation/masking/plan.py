@@ -72,19 +72,24 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedPlan:
-    """What a masked run will ask and do: the method that was chosen, all settings, the bootstrap with its seed."""
+    """What a masked run will ask and do: the method that was chosen, all settings, the bootstrap with its seed.
+
+    `title` and `purpose` are for people, who see them at every site before anything leaves.
+    """
 
     method: str
     settings: Settings
     resampling: Resampling | None = None
     program: str = version("fedrcd")
+    title: str = ""
+    purpose: str = ""
 
     @property
     def text(self) -> str:
         """The plan as all sites sign it."""
         resampling = self.resampling and asdict(self.resampling)
         said = {"method": self.method, "settings": self.settings.as_dict(), "resampling": resampling}
-        return canonical({**said, "program": self.program})
+        return canonical({**said, "program": self.program, "title": self.title, "purpose": self.purpose})
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -97,6 +102,8 @@ class MaskedPlan:
                 settings=Settings.from_dict(content["settings"]),
                 resampling=drawn and Resampling(**drawn),
                 program=content["program"],
+                title=content["title"],
+                purpose=content["purpose"],
             )
             if plan.text != text:
                 raise ProtocolError("this is no plan of a masked run")

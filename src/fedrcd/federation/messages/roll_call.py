@@ -85,7 +85,8 @@ class RollCallRequest:
 
     `run` is the conversation that is to follow, `federation` the digest of the federation file, `cohort` all sites of
     the run in the order of the federation, `program` the version of fedrcd at the coordinator. `log_head` is what
-    the site said last of how far its log goes, as far as the coordinator remembers it.
+    the site said last of how far its log goes, as far as the coordinator remembers it. `title` and `purpose` are for
+    the people at the site; they decide nothing of what is asked.
     """
 
     run: str
@@ -95,6 +96,8 @@ class RollCallRequest:
     plan: Plan
     program: str
     log_head: str = ""
+    title: str = ""
+    purpose: str = ""
 
     @property
     def digest(self) -> str:
@@ -145,6 +148,6 @@ def bound_on(rows: int) -> int:
 
 
 KINDS["run-plan/2"] = Plan
-KINDS["roll-call-request/2"] = RollCallRequest
+KINDS["roll-call-request/3"] = RollCallRequest
 KINDS["declared-block/1"] = DeclaredBlock
 KINDS["roll-call-reply/2"] = RollCallReply

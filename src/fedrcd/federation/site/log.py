@@ -22,6 +22,9 @@ START = "0" * 64
 LONGEST_DETAIL = 2000
 """Characters of what is told of a question and of a failure: others choose what is in it."""
 
+OF_OTHERS = ("question", "detail", "title", "purpose", "who")
+"""Texts in which others choose what is said."""
+
 ANSWERED = "answered"
 
 CALLED = "roll call"
@@ -29,6 +32,12 @@ CALLED = "roll call"
 
 UNLIKE = "unlike the frame"
 """A column cannot be the quantity that was declared, as was told in a roll call: nothing left."""
+
+DECIDED = "decided"
+"""A person at the site approved or refused something, or allowed it in advance: nothing left."""
+
+ENTERED = "console"
+"""Somebody did something at the console of the site, or was not let in: nothing left."""
 
 RENEWED = "renewed"
 """A person at the site allowed more numbers about rows: nothing left, and nothing was asked."""
@@ -48,7 +57,8 @@ class LogEntry:
     tells one way to split from another. `within` says by what moments of their own rows were expressed before they were
     summed, if that was asked for. `trim` is empty, or tells how rows far out were left out. `family` names
     the kind of sums that a ledger stores, and their grid; `implied` says that they follow from others that left before.
-    `answer` is the digest of what left, or of the sums that left under masks if it is `masked`.
+    `answer` is the digest of what left, or of the sums that left under masks if it is `masked`. `title` and `purpose`
+    are what the coordinator said of the run in its roll call; `who` is the person here who decided.
     """
 
     time: str
@@ -76,6 +86,9 @@ class LogEntry:
     answer: str = ""
     masked: bool | None = None
     detail: str = ""
+    title: str = ""
+    purpose: str = ""
+    who: str = ""
 
 
 class LogLine(NamedTuple):
@@ -89,7 +102,7 @@ def chained(entries: Iterable[LogEntry], before: str) -> Iterator[LogLine]:
     """Entries as lines that follow each other."""
     for entry in entries:
         content = {key: value for key, value in asdict(entry).items() if value not in ("", None)}
-        content |= {key: printable(content[key], LONGEST_DETAIL) for key in ("question", "detail") if key in content}
+        content |= {key: printable(content[key], LONGEST_DETAIL) for key in OF_OTHERS if key in content}
         text = json.dumps({"before": before, **content}, separators=(",", ":"), ensure_ascii=True)
         before = digest_of_line(text)
         yield LogLine(text, before)

@@ -314,6 +314,7 @@ class MaskedSite:
             plan.method, plan.settings.method_options, plan.settings.summation, plan.groups, False, plan.settings.within
         )
         request = RollCallRequest(terms.run, terms.federation, self.door.site, terms.cohort, asked, plan.program)
+        request = replace(request, title=plan.title, purpose=plan.purpose)
         door = replace(self.door, trusts=self.door.trusts or plan.goes_on)  # sites work out what is asked
         return RollCallAnswer(door, list(self.tables()), request, planned.layout).reply()
 

@@ -27,6 +27,7 @@ from fedrcd.data.rows import Chunk, count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError, FileError
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.approvals import Pending
 from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.making import EditionMaker
 from fedrcd.federation.site.editions.row_marks import MARK_BYTES, Mark, Marker
@@ -34,7 +35,7 @@ from fedrcd.federation.site.erasure import strike_persons
 from fedrcd.federation.site.log import ANSWERED, LogEntry, parsed
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.secret import read_secret
-from fedrcd.federation.site.store import FILE, OLD_FILES, OLDER_KIND, Pending, Store
+from fedrcd.federation.site.store import FILE, OLD_FILES, OLDER_KIND, Store
 from fedrcd.federation.site.trimming import trimmed
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.questions import PAIR_DEPTH, TENSOR, TENSOR_DEPTH

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedrcd.confidence.checks import ask_residuals
-from fedrcd.confidence.replicates import ask_groups, one_round
+from fedrcd.confidence.replicates import ask_groups
 from fedrcd.data.rows import count_rows, streamed
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdError
@@ -19,8 +19,8 @@ from fedrcd.federation.method_choice import choose_method
 from fedrcd.federation.site.disclosure import allowance
 from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.exposure import exposures
+from fedrcd.federation.site.own_question import parts_of
 from fedrcd.federation.site.release import Door, Occasion
-from fedrcd.methods.registry import build, find
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.driver import run
@@ -177,11 +177,6 @@ def frame_here(door: Door, tables: Sequence[Table]) -> Frame:
     present = [door.present(table) for table in tables]
     held = [[variables.index(column) for column in table.columns] for table in present]
     return propose_frame([streamed(table) for table in present], [count_rows(table) for table in present], held)
-
-
-def parts_of(method: str, options: dict[str, Any], groups: int) -> Parts[Any]:
-    """The method as a run takes it: with groups, the one of one round that gives the same order."""
-    return one_round(find(method), options) if groups else build(method, **options)
 
 
 def estimated(dry_run: PreviewTransport, parts: Parts[Any], groups: int) -> Estimate | None:

@@ -33,9 +33,10 @@ from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import SUMS
 from fedrcd.federation.messages.roll_call import LeftOutReason
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.approvals import APPROVED, REFUSED, Pending
 from fedrcd.federation.site.cell_counts import without_rare_cells
 from fedrcd.federation.site.chosen_moments import beside_own
-from fedrcd.federation.site.disclosure import check_budget, check_question, family_of, is_implied
+from fedrcd.federation.site.disclosure import allowance, check_budget, check_question, family_of, is_implied
 from fedrcd.federation.site.dominance import without_dominant_rows
 from fedrcd.federation.site.editions.choosing import EditionChoice, EditionChooser, Inquiry
 from fedrcd.federation.site.editions.chosen_rows import BlockRows, Chosen
@@ -44,9 +45,10 @@ from fedrcd.federation.site.editions.making import EditionMaker
 from fedrcd.federation.site.editions.row_marks import is_among
 from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED, LogEntry
+from fedrcd.federation.site.own_question import Compared, compared_with_own
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
-from fedrcd.federation.site.store import FILL, NOW, Pending, Store
+from fedrcd.federation.site.store import FILL, NOW, Store
 from fedrcd.federation.site.trimming import leaving_tag, other_trim, trimmed
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.in_process import Within, after_own, own_frame
@@ -156,7 +158,8 @@ class Door:
             with self.chosen(self.asked(questions, run), tables) as choice:
                 released, entries = self._judged(questions, choice, occasion)
                 if self.approve:
-                    self._require_approval(questions, occasion, entries)
+                    who = self._approved_by(questions, choice, occasion, entries)
+                    entries = [replace(entry, who=who) for entry in entries]
                 if self.dry_run is None:
                     self._write(questions, choice, occasion, released, entries, also)
                 else:
@@ -401,33 +404,72 @@ class Door:
                 values = zip(question.frame.centre.tolist(), question.frame.scale.tolist(), strict=True)
                 self.store.pin_frame(dict(zip(question.variables, values, strict=True)))
 
-    def _require_approval(
-        self, questions: Sequence[Question[Any]], occasion: Occasion, entries: Sequence[LogEntry]
-    ) -> None:
-        """Raise unless a person approved this question; hold it if nobody was asked yet."""
-        version = " ".join(entry.version for entry in entries)
-        decision = self.store.decision(occasion.digest, version)
-        if decision == "approved":
-            return
-        if decision == "refused":
+    def _approved_by(
+        self, questions: Sequence[Question[Any]], choice: EditionChoice, occasion: Occasion, entries: Sequence[LogEntry]
+    ) -> str:
+        """Who approved this question; raises if nobody did, and holds it if nobody was asked yet."""
+        version, approvals = " ".join(entry.version for entry in entries), self.store.approvals
+        known = approvals.decision(occasion.digest, version, occasion.run)
+        if known is not None and known.decision == APPROVED:
+            return known.who
+        if known is not None and known.decision == REFUSED:
             raise Refused(Refusal.APPROVAL)
-        if decision is None:
-            numbers, rows = sum(entry.numbers for entry in entries), sum(entry.rows for entry in entries)
-            self.store.hold(
-                Pending(
-                    digest=occasion.digest,
-                    time=self.store.now(),
-                    run=occasion.run,
-                    round=occasion.round,
-                    question=("under masks: " if occasion.masked else "")
-                    + "; ".join(question.describe() for question in questions),
-                    numbers=numbers,
-                    numbers_per_row=numbers / max(rows, 1),
-                    version=version,
-                    detail="; ".join(entry.detail for entry in entries if entry.detail),
-                )
-            )
-        raise Refused(Refusal.WAITING)
+        compared = self._compared(questions, occasion)
+        agreed = approvals.who_agreed(occasion.run) if compared.is_own or self.trusts else ""
+        if not agreed:
+            if known is None:
+                approvals.hold(self._pending(questions, choice, occasion, entries, compared))
+            raise Refused(Refusal.WAITING)
+        return agreed
+
+    def _compared(self, questions: Sequence[Question[Any]], occasion: Occasion) -> Compared:
+        """What the site's own copy of the method says to questions."""
+        if occasion.federation == LEDGER:
+            return Compared(True, "this site asks itself, for what the ledger stores")
+        if occasion.masked:
+            return Compared(True, "this site worked it out itself, from the plan that all sites signed")
+        run = self.store.approvals.run(occasion.run)
+        return compared_with_own(questions[0], self.federation, occasion.layout, run)
+
+    def _pending(
+        self,
+        questions: Sequence[Question[Any]],
+        choice: EditionChoice,
+        occasion: Occasion,
+        entries: Sequence[LogEntry],
+        compared: Compared,
+    ) -> Pending:
+        """What a person has to know of questions to decide on them."""
+        numbers, rows = sum(entry.numbers for entry in entries), sum(entry.rows for entry in entries)
+        history, run = self._history(), self.store.approvals.run(occasion.run)
+        budgets = [
+            allowance(history, exposure.vectors, label, self.rules.budget(count_rows(one.rows), len(one.rows.columns)))
+            for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True)
+        ]
+        least = min(budgets, key=lambda one: one.left)
+        named = [question.rules for question in questions]
+        named += [question.replay_rules for question in questions if occasion.replayed]
+        return Pending(
+            digest=occasion.digest,
+            time=self.store.now(),
+            run=occasion.run,
+            round=occasion.round,
+            question=("under masks: " if occasion.masked else "")
+            + "; ".join(question.describe() for question in questions),
+            numbers=numbers,
+            numbers_per_row=numbers / max(rows, 1),
+            version=" ".join(entry.version for entry in entries),
+            detail="; ".join(entry.detail for entry in entries if entry.detail),
+            title=run.title if run else "",
+            purpose=run.purpose if run else "",
+            method=run.method if run else "",
+            rows=rows,
+            rules=tuple(sorted({name for names in named for name in names or ()})),
+            spent=least.spent,
+            allowed=least.allowed,
+            is_own=compared.is_own,
+            compared=compared.words,
+        )
 
     def _grouping(self, block: str) -> Grouping | None:
         """How the rows of a block are split: by a secret of this site's own, or one it shares with those it must."""

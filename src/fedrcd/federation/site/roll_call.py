@@ -8,12 +8,13 @@ many numbers they ask for and under which rules they fall. A site that lacks col
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
+from fedrcd.federation.messages.printable import printable
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.roll_call import (
     PROGRAM,
@@ -25,9 +26,11 @@ from fedrcd.federation.messages.roll_call import (
     RollCallRequest,
     bound_on,
 )
+from fedrcd.federation.site.approvals import CalledRun
 from fedrcd.federation.site.cell_counts import few_levels
 from fedrcd.federation.site.log import ANSWERED, CALLED, UNLIKE, LogEntry
-from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here, parts_of
+from fedrcd.federation.site.own_question import parts_of
+from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.unit_check import UnlikeColumn, unlike_columns
 from fedrcd.methods.auto import AUTO
@@ -65,7 +68,7 @@ class RollCallAnswer:
         no_checks = self._refusal(transport) if refused is None else None
         unlike, few = self._odd_columns(quiet, transport)
         entries = list(self._entries(_answered(quiet), unlike, refused))
-        self.door.store.append(entries)
+        self.door.store.append(entries, self._note_run)
         blocks = tuple(
             DeclaredBlock(
                 one.block,
@@ -80,6 +83,16 @@ class RollCallAnswer:
         )
         later, now = (None if one is None else one.code.value for one in (no_checks, refused))
         return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks, checks=later, refusal=now)
+
+    def _note_run(self) -> None:
+        """Remember what the run is for, and how it was planned; in the transaction of the log."""
+        request, store = self.request, self.door.store
+        plan = {**asdict(request.plan), "options": dict(request.plan.options)}
+        title, purpose = (printable(text) for text in (request.title, request.purpose))
+        called = CalledRun(
+            run=request.run, time=store.now(), method=request.plan.method, title=title, purpose=purpose, plan=plan
+        )
+        store.approvals.note_run(called)
 
     def _odd_columns(
         self, quiet: Door, transport: PreviewTransport
@@ -146,6 +159,8 @@ class RollCallAnswer:
             digest=request.digest,
             question=f"the roll call of a run of {request.plan.method}",
             outcome=outcome,
+            title=request.title,
+            purpose=request.purpose,
             **more,
         )
 

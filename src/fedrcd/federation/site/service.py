@@ -26,6 +26,7 @@ from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import Reply, Request, pack_reply, read_agreement, unpack_request
 from fedrcd.federation.messages.roll_call import RollCallReply, RollCallRequest
 from fedrcd.federation.messages.signatures import SiteKey
+from fedrcd.federation.site.approvals import SHORT
 from fedrcd.federation.site.log import LogEntry
 from fedrcd.federation.site.masked import REPLIES as MASKED_REPLIES
 from fedrcd.federation.site.masked import MaskedMessage, MaskedSite
@@ -35,7 +36,7 @@ from fedrcd.federation.site.release import LEDGER, Door, Occasion, code_of
 from fedrcd.federation.site.roll_call import RollCallAnswer
 from fedrcd.federation.site.secret import read_secret
 from fedrcd.federation.site.settings import SiteSettings
-from fedrcd.federation.site.store import SHORT, Store
+from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
@@ -52,12 +53,12 @@ class SiteService:
     surroundings: Surroundings = REAL
 
     @contextmanager
-    def store(self) -> Iterator[Store]:
-        """What the site remembers, open."""
+    def store(self, wait: float | None = None) -> Iterator[Store]:
+        """What the site remembers, open; waits for another process as long as for an answer, or as is said."""
         settings = self.settings
         witness = Witness.beside(settings.key) if settings.key and "history" not in settings.rules.off else None
-        name, wait = settings.name, settings.deadline
-        with Store(settings.state, name, self.surroundings, witness=witness, wait=wait) as opened:
+        name, patience = settings.name, settings.deadline if wait is None else wait
+        with Store(settings.state, name, self.surroundings, witness=witness, wait=patience) as opened:
             yield opened
 
     def respond(self, packet: Packet) -> Packet:

@@ -7,23 +7,25 @@ erased rows never. The keys are in the file: guard it like the table itself.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.database import WAIT_SECONDS, Closing, Database
-from fedrcd.federation.site import known_ledgers, masked_runs, sent_contributions, struck_rows
+from fedrcd.federation.messages.printable import printable
+from fedrcd.federation.site import approvals, known_ledgers, masked_runs, sent_contributions, struck_rows
+from fedrcd.federation.site.approvals import Approvals, Pending, StandingApproval
 from fedrcd.federation.site.editions import kept_values, tables
 from fedrcd.federation.site.editions.kept_values import KeptValues
 from fedrcd.federation.site.editions.row_marks import LEAST_BUCKETS, SEVERAL_BUCKETS, Marker, buckets_for
 from fedrcd.federation.site.editions.tables import EditionTables
 from fedrcd.federation.site.known_ledgers import KnownLedgers
-from fedrcd.federation.site.log import START, LogEntry, chained, digest_of_line, parsed
+from fedrcd.federation.site.log import DECIDED, ENTERED, START, LogEntry, chained, digest_of_line, parsed
 from fedrcd.federation.site.masked_runs import MaskedRuns
 from fedrcd.federation.site.sent_contributions import SentContributions
 from fedrcd.federation.site.struck_rows import StruckRows
@@ -62,26 +64,8 @@ SCHEMA = (
     *struck_rows.SCHEMA,
     *sent_contributions.SCHEMA,
     *masked_runs.SCHEMA,
+    *approvals.SCHEMA,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """A question whose answer waits for a person: what it is, and how much would leave."""
-
-    digest: str
-    time: str
-    run: str
-    round: int
-    question: str
-    numbers: int
-    numbers_per_row: float
-    version: str = ""
-    """Of the rows that it would be about."""
-    detail: str = ""
-    """How far the moments that came with it are from those of the rows."""
-    decision: str = ""
-    """Empty, "approved" or "refused"."""
 
 
 class Store(Closing):
@@ -123,6 +107,7 @@ class Store(Closing):
         self.secret, self.marker = settings["secret"], Marker(settings["key"])
         self.editions, self.struck = EditionTables(self._database), StruckRows(self._database)
         self.sent, self.kept = SentContributions(self._database), KeptValues(self._database)
+        self.approvals = Approvals(self._database)
         self.ledgers, self.masked = KnownLedgers(self._database), MaskedRuns(self._database)
         self.site, self._identity, self._witness = settings["site"].decode(), settings["identity"].hex(), witness
         if settings["site"].decode() != site:
@@ -179,7 +164,7 @@ class Store(Closing):
                 self.kept.sort_anew(buckets)
                 self._database.note_layout(buckets)
 
-    def take_in(self, secret: bytes, key: bytes, lines: Sequence[str], approvals: Iterable[Pending]) -> None:
+    def take_in(self, secret: bytes, key: bytes, lines: Sequence[str], held: Iterable[Pending]) -> None:
         """Take over secrets, log and approvals of an earlier version; those of its secrets that it has."""
         with self._database.changes():
             for name, value in (("secret", secret), ("key", key)):
@@ -187,8 +172,8 @@ class Store(Closing):
                     self._database.run("UPDATE settings SET value = ? WHERE name = ?", value, name)
             for line in lines:
                 self._database.run("INSERT INTO log (text, hash) VALUES (?, ?)", line, digest_of_line(line))
-            for one in approvals:
-                self._database.run("INSERT INTO approvals VALUES (?, ?)", one.digest, json.dumps(asdict(one)))
+            for one in held:
+                self.approvals.put(one)
 
     # what was asked, and what left
 
@@ -260,38 +245,46 @@ class Store(Closing):
         statement = "DELETE FROM permits WHERE rows = ?"
         self._database.run_many(statement, ((tag,) for tag in (WHATEVER_ROWS, *rows)))
 
-    # answers that wait for a person
+    # what a person decides
 
-    def decision(self, digest: str, version: str) -> str | None:
-        """What was decided on a question about these rows; None for one that was never held."""
-        known = (digest, version)
-        return next((one.decision for one in self.held() if (one.digest, one.version) == known), None)
+    def decide(self, begins: str, decision: str, *, who: str, reason: str = "", rest: bool = False) -> Pending:
+        """Write what a person said of the one waiting question whose digest begins so; `rest` is of its whole run."""
+        chosen = self.approvals.chosen(begins)
+        decided = replace(chosen, decision=decision, who=who, reason=printable(reason))
+        also = ", and the rest of its run" if rest else ""
 
-    def hold(self, pending: Pending) -> None:
-        """Keep a question until a person decides."""
-        with self._database.changes():
-            text = json.dumps(asdict(pending))
-            self._database.run("INSERT OR REPLACE INTO approvals VALUES (?, ?)", pending.digest, text)
+        def together() -> None:
+            self.approvals.put(decided)
+            if rest:
+                self.approvals.approve_rest(chosen.run, who)
 
-    def held(self) -> list[Pending]:
-        """All questions that were ever held, oldest first."""
-        rows = self._database.rows("SELECT text FROM approvals")
-        return sorted((Pending(**json.loads(text)) for (text,) in rows), key=lambda one: one.time)
-
-    def decide(self, begins: str, decision: str) -> Pending:
-        """Write what a person said of the one waiting question whose digest begins so."""
-        waiting = [one for one in self.held() if not one.decision]
-        chosen = [one for one in waiting if one.digest.startswith(begins)]
-        if len(chosen) != 1:
-            known = ", ".join(one.digest[:SHORT] for one in waiting) or "none"
-            raise ConfigError(f"no single waiting answer begins with {begins!r}; waiting: {known}")
-        decided = replace(chosen[0], decision=decision)
-        self.hold(decided)
+        self.append([self._decided(f"{decision}{also}: {chosen.question}", who, reason, run=chosen.run)], together)
         return decided
 
+    def allow(self, approval: StandingApproval) -> None:
+        """Allow runs of some kind in advance."""
+        self.append(
+            [self._decided(f"allowed in advance: {approval}", approval.who)], partial(self.approvals.allow, approval)
+        )
 
-SHORT = 12
-"""Characters of a digest by which people name a question."""
+    def withdraw_approval(self, approval: StandingApproval, who: str) -> None:
+        """Be asked about them again."""
+        said = self._decided(f"no longer allowed in advance: {approval}", who)
+        self.append([said], partial(self.approvals.withdraw, approval))
+
+    def note_action(self, what: str, who: str, detail: str = "") -> None:
+        """Log what somebody did, or was not let do, at the console."""
+        entry = LogEntry(time=self.now(), round=0, question=what, outcome=ENTERED, who=who, detail=detail)
+        self.append([entry])
+
+    def _decided(self, what: str, who: str, reason: str = "", run: str = "") -> LogEntry:
+        return LogEntry(time=self.now(), run=run, round=0, question=what, outcome=DECIDED, who=who, detail=reason)
+
+    def rehearsal(self) -> Store:
+        """The same in memory, to see what something would do: nothing of it is on the disk."""
+        copied = self._database.in_memory()
+        surroundings = replace(self.surroundings, connect=lambda *_, **__: copied)
+        return Store(self.path.parent, self.site, surroundings)
 
 
 def owner_of(folder: Path) -> str:

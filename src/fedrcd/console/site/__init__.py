@@ -1,0 +1,1 @@
+"""The console of a site: what waits, what left, what is spent, who is erased."""
