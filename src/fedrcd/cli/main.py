@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fedrcd import __version__
-from fedrcd.cli import ledger, site_approvals
+from fedrcd.cli import ledger, site_console
 from fedrcd.cli.bootstrap import bootstrap
 from fedrcd.cli.check import check
 from fedrcd.cli.compare import compare
@@ -66,7 +66,7 @@ for command in (
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(frame, name="frame")
 app.add_typer(privacy, name="privacy")
-for group in (site_approvals.app, coordinator, keys):
+for group in (site_console.app, coordinator, keys):
     app.add_typer(group)
 
 

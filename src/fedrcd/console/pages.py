@@ -7,11 +7,15 @@ from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a page."""
-    return _environment().get_template(template).render(**values)
+    """The text of a page; its forms carry the word of the session."""
+    session = values.get("session")
+    word = "" if session is None else session.form_token
+    field = Markup('<input type="hidden" name="form_token" value="{}">').format(word)
+    return _environment().get_template(template).render(**values, token=lambda: field)
 
 
 @cache

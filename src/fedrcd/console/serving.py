@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import uvicorn
+
 from fedrcd.console.sessions import Sessions
 from fedrcd.console.tokens import ADMINISTER, Tokens, Visitor
 from fedrcd.console.web import Address, Console
@@ -43,7 +45,9 @@ class Listening:
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("--certificate and --key belong together")
         if not self.is_loopback and self.certificate is None:
-            raise ConfigError(f"at {self.host} others can listen in: give --certificate and --key, or stay on 127.0.0.1")
+            raise ConfigError(
+                f"at {self.host} others can listen in: give --certificate and --key, or stay on 127.0.0.1"
+            )
         if not self.is_loopback and not tokens.kept():
             raise ConfigError("at an address for others everybody needs a token: make one with the command `token`")
         names = (*self.names, self.host) if not self.is_loopback else (*self.names, "127.0.0.1", "localhost")
@@ -57,8 +61,6 @@ def sessions_of(tokens: Tokens) -> Sessions:
 
 def serve(console: Console, listening: Listening, say: Callable[[str], None]) -> None:
     """Answer browsers until this process is told to end; on this machine, print the link that lets in once."""
-    import uvicorn
-
     address = console.address
     scheme = "https" if address.is_secure else "http"
     place = f"{scheme}://{address.names[-2] if listening.is_loopback else listening.host}:{address.port}"
@@ -68,25 +70,32 @@ def serve(console: Console, listening: Listening, say: Callable[[str], None]) ->
         say("the link is good once; others come in at the same address with a token")
     else:
         say(f"{console.title}: {place}/login")
-    config = uvicorn.Config(
-        console.app(),
-        host=address.host,
-        port=address.port,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        ws="none",
-        lifespan="off",
-        timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=32_768,
-        ssl_certfile=listening.certificate,
-        ssl_keyfile=listening.key,
-    )
     try:
-        uvicorn.Server(config).run()
+        server_of(console, listening).run()
     finally:
         console.computations.close()
+
+
+def server_of(console: Console, listening: Listening) -> uvicorn.Server:
+    """What answers browsers, once it is run."""
+    address = console.address
+    return uvicorn.Server(
+        uvicorn.Config(
+            console.app(),
+            host=address.host,
+            port=address.port,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            ws="none",
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=32_768,
+            ssl_certfile=listening.certificate,
+            ssl_keyfile=listening.key,
+        )
+    )
 
 
 def say_at_once(text: str) -> None:

@@ -60,12 +60,12 @@ class Sessions:
             if not self.start_link or not hmac.compare_digest(word.encode(), self.start_link.encode()):
                 return None
             visitor, self.start_link = self.starter, ""
-        return visitor and self.begin(visitor)
+        return None if visitor is None else self.begin(visitor)
 
     def enter(self, token: str) -> str | None:
         """The name of a new session for who has a token."""
         visitor = self.tokens.visitor(token)
-        return visitor and self.begin(visitor)
+        return None if visitor is None else self.begin(visitor)
 
     def begin(self, visitor: Visitor) -> str:
         """A new session."""

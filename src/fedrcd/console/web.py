@@ -59,7 +59,12 @@ DOCUMENT_POLICY = (
 )
 """For a page that was written to a file, with all it needs in it: it is shown as if it came from nowhere."""
 
-ASSETS = {"console.css": "text/css", "console.js": "text/javascript"}
+ASSETS = {
+    "page.css": ("fedrcd.report", "text/css"),
+    "console.css": ("fedrcd.console", "text/css"),
+    "console.js": ("fedrcd.console", "text/javascript"),
+}
+"""The look is that of the report, and a little more."""
 
 OPEN_TO_ALL = frozenset({"/enter", "/login", *(f"/assets/{name}" for name in ASSETS)})
 """What needs no session."""
@@ -146,6 +151,11 @@ class Page:
     title: str = ""
     acts: bool = False
 
+    @property
+    def way(self) -> str:
+        """By which method of HTTP it is asked for."""
+        return "POST" if self.acts else "GET"
+
 
 @dataclass(slots=True, kw_only=True)
 class Console:
@@ -167,7 +177,10 @@ class Console:
     open_pages: int = 0
 
     def __post_init__(self) -> None:
-        self.refused = RefusedVisits(lambda what, detail: self.note(what, "nobody who is known", detail), time.monotonic)
+        def note(what: str, detail: str) -> None:
+            self.note(what, "nobody who is known", detail)
+
+        self.refused = RefusedVisits(note, time.monotonic)
 
     @property
     def menu(self) -> list[Page]:
@@ -182,7 +195,7 @@ class Console:
             Route("/logout", partial(_logout, self), methods=["POST"]),
             Route("/live", partial(_live, self)),
             Route("/assets/{name}", _asset),
-            *(Route(one.path, partial(_answer, self, one), methods=["POST" if one.acts else "GET"]) for one in self.pages),
+            *(Route(one.path, partial(_answer, self, one), methods=[one.way]) for one in self.pages),
         ]
         return Starlette(
             routes=routes,
@@ -246,7 +259,7 @@ class Guard:
         return Response(f"refused: {reason}\n", status, media_type="text/plain")
 
 
-async def _form(console: Console, request: Request) -> dict[str, str]:
+async def _form(request: Request) -> dict[str, str]:
     """What a form says; too much of it is refused before it is read."""
     body = b""
     async for chunk in request.stream():
@@ -262,13 +275,15 @@ async def _form(console: Console, request: Request) -> dict[str, str]:
 async def _answer(console: Console, page: Page, request: Request) -> Response:
     """What a page answers to somebody who may see it."""
     session: Session = request.state.session
-    form = await _form(console, request) if page.acts else {}
+    form = await _form(request) if page.acts else {}
     if page.acts and not hmac.compare_digest(form.pop("form_token", "").encode(), session.form_token.encode()):
         await run_in_threadpool(console.refused.tell, "a form that is not of this session")
         raise HTTPException(403, "the form is not of this session; open the page again")
     if not session.visitor.may(page.role):
         detail = f"{page.path} needs the role {page.role}"
-        await run_in_threadpool(console.note, "refused at the console: the role is not enough", str(session.visitor), detail)
+        await run_in_threadpool(
+            console.note, "refused at the console: the role is not enough", str(session.visitor), detail
+        )
         raise HTTPException(403, f"this needs the role {page.role}; yours is {session.visitor.role}")
     values = {**request.query_params, **{name: str(value) for name, value in request.path_params.items()}}
     visit = Visit(console, session, page.path, values, form)
@@ -309,7 +324,7 @@ async def _enter(console: Console, request: Request) -> Response:
 async def _login(console: Console, request: Request) -> Response:
     failed = request.query_params.get("failed", "")
     if request.method == "POST":
-        form = await _form(console, request)
+        form = await _form(request)
         name = console.sessions.enter(form.get("token", ""))
         if name is not None:
             return await _let_in(console, name)
@@ -330,7 +345,7 @@ async def _let_in(console: Console, name: str) -> Response:
 
 
 async def _logout(console: Console, request: Request) -> Response:
-    form, session = await _form(console, request), request.state.session
+    form, session = await _form(request), request.state.session
     if not hmac.compare_digest(form.get("form_token", "").encode(), session.form_token.encode()):
         raise HTTPException(403, "the form is not of this session; open the page again")
     console.sessions.end(request.cookies.get(console.address.cookie, ""))
@@ -369,11 +384,12 @@ async def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in ASSETS:
         raise HTTPException(404, "there is no such page")
-    text = files("fedrcd.console").joinpath("assets", name).read_text(encoding="utf-8")
-    return Response(text, media_type=ASSETS[name], headers={"Cache-Control": "max-age=60"})
+    package, media_type = ASSETS[name]
+    text = files(package).joinpath("assets", name).read_text(encoding="utf-8")
+    return Response(text, media_type=media_type, headers={"Cache-Control": "max-age=60"})
 
 
-async def _failed(console: Console, request: Request, problem: Exception) -> Response:
+async def _failed(console: Console, _: Request, problem: Exception) -> Response:
     """A page for what cannot be shown; it repeats nothing of what was asked."""
     assert isinstance(problem, HTTPException)
     said = {404: "there is no such page", 405: "this cannot be done with this page"}.get(
