@@ -18,6 +18,7 @@ from fedrcd.typing import BoolMatrix
 HOLDS = {
     "experiments": "beside the package",
     "cli": "commands",
+    "console": "pages for people",
     "lingam": "names of lingam",
     "api": "what users call",
     "report": "what people see",

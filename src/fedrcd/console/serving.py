@@ -79,7 +79,8 @@ def serve(console: Console, listening: Listening, say: Callable[[str], None]) ->
 def server_of(console: Console, listening: Listening) -> uvicorn.Server:
     """What answers browsers, once it is run."""
     address = console.address
-    return uvicorn.Server(
+    return _Server(
+        console,
         uvicorn.Config(
             console.app(),
             host=address.host,
@@ -90,12 +91,25 @@ def server_of(console: Console, listening: Listening) -> uvicorn.Server:
             date_header=False,
             ws="none",
             lifespan="off",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=3,
             h11_max_incomplete_event_size=32_768,
             ssl_certfile=listening.certificate,
             ssl_keyfile=listening.key,
-        )
+        ),
     )
+
+
+class _Server(uvicorn.Server):
+    """Lets go of open pages before it waits for what is under way."""
+
+    def __init__(self, console: Console, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._console = console
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        self._console.is_closing = True
+        await super().shutdown(sockets)
 
 
 def say_at_once(text: str) -> None:

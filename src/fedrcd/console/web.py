@@ -175,6 +175,7 @@ class Console:
     computations: Computations = field(default_factory=Computations)
     refused: RefusedVisits = field(init=False)
     open_pages: int = 0
+    is_closing: bool = False
 
     def __post_init__(self) -> None:
         def note(what: str, detail: str) -> None:
@@ -364,7 +365,7 @@ async def _live(console: Console, request: Request) -> Response:
         console.open_pages += 1
         told, silent = "", 0.0
         try:
-            while console.sessions.find(name) is not None:
+            while not console.is_closing and console.sessions.find(name) is not None:
                 stamp = f"{await run_in_threadpool(console.stamp)} {console.computations.changed}"
                 if stamp != told:
                     told, silent = stamp, 0.0

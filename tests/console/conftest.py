@@ -1,0 +1,60 @@
+"""A real browser before a console: whatever it complains of, or asks of others, fails the test."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.report.conftest import chromium, keep
+
+__all__ = ["browse", "chromium", "keep"]
+
+AXE = "axe.run().then(found => found.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.target.join(' '))]))"
+
+EXPECTED = ("status of 409", "status of 503", "status of 403", "ERR_FAILED", "ERR_CONNECTION")
+"""What the browser says of answers that tests ask for."""
+
+
+@pytest.fixture
+def browse(chromium):
+    """Open a console as the one who started it would."""
+    contexts, complaints = [], []
+
+    def open_it(client, path="/", *, width=1200, **settings):
+        context = chromium.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: _note(f"{message.type}: {message.text}", complaints))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda one: _note_foreign(one.url, client.base, complaints))
+        page.goto(client.start_link)
+        if path != "/":
+            page.goto(client.base + path)
+        page.wait_for_selector("html[data-ready]", timeout=30_000)
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _note(text, complaints):
+    if not any(words in text for words in EXPECTED):
+        complaints.append(text)
+
+
+def serious(page):
+    """What axe finds serious on a page."""
+    package = pytest.importorskip("axe_playwright_python", reason="axe is not installed: make setup")
+    page.evaluate(Path(package.__file__).with_name("axe.min.js").read_text(encoding="utf-8"))
+    return [one for one in page.evaluate(AXE) if one[0] in ("serious", "critical")]
+
+
+def too_wide(page):
+    """By how many pixels a page is wider than the screen."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def _note_foreign(url, base, complaints):
+    if not url.startswith((base, "data:")):
+        complaints.append(f"asked for {url}")
