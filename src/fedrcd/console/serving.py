@@ -16,7 +16,7 @@ import uvicorn
 
 from fedrcd.console.sessions import Sessions
 from fedrcd.console.tokens import ADMINISTER, Tokens, Visitor
-from fedrcd.console.web import Address, Console
+from fedrcd.console.web import Console, ConsoleAddress
 from fedrcd.errors import ConfigError
 
 
@@ -40,7 +40,7 @@ class Listening:
         except ValueError:
             return False
 
-    def address(self, tokens: Tokens) -> Address:
+    def address(self, tokens: Tokens) -> ConsoleAddress:
         """The address, if the console may be there; a free port is taken where none was said."""
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("--certificate and --key belong together")
@@ -51,7 +51,7 @@ class Listening:
         if not self.is_loopback and not tokens.kept():
             raise ConfigError("at an address for others everybody needs a token: make one with the command `token`")
         names = (*self.names, self.host) if not self.is_loopback else (*self.names, "127.0.0.1", "localhost")
-        return Address(self.host, self.port or _free_port(self.host), self.certificate is not None, names)
+        return ConsoleAddress(self.host, self.port or _free_port(self.host), self.certificate is not None, names)
 
 
 def sessions_of(tokens: Tokens) -> Sessions:

@@ -71,7 +71,7 @@ OPEN_TO_ALL = frozenset({"/enter", "/login", *(f"/assets/{name}" for name in ASS
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ConsoleAddress:
     """Where a console listens; `names` are what browsers may call it."""
 
     host: str
@@ -167,7 +167,7 @@ class Console:
 
     title: str
     kind: str
-    address: Address
+    address: ConsoleAddress
     sessions: Sessions
     pages: Sequence[Page]
     note: Callable[[str, str, str], None]
