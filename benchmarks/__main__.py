@@ -1,4 +1,7 @@
-"""Run benchmarks by name, all of them by default, and print one table; `--record` keeps it for docs/speed.md."""
+"""Run benchmarks by name, all of them by default, and print one table; `--record` keeps it for docs/speed.md.
+
+`python -m benchmarks rows --rows 1e6 1e7 1e8` makes folders of up to 17 GB under TMPDIR, and removes them.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--record", type=Path, help="add what was measured to this file")
+    parser.add_argument("--rows", type=float, nargs="+", help="numbers of rows, for rows")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, for rows")
     arguments = parser.parse_args()
+    given = {"rows": {"jobs": arguments.jobs, **({"sizes": list(map(int, arguments.rows))} if arguments.rows else {})}}
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     for name in arguments.names or NAMES:
         module, rows = import_module(f"benchmarks.{name}"), []
-        for row in module.run():
+        for row in module.run(**given.get(name, {})):
             print(f"{name:8} {row.what:52} {row.figure:>16}  {row.limit}", flush=True)
             rows.append(row)
         if arguments.record:

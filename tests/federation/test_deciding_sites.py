@@ -33,24 +33,28 @@ def disk(tables, tmp_path):
     return tables.apart(tmp_path)
 
 
-def made_up(disk, folder):
-    """A table of as many rows, with mean and covariance as elsewhere, in which every effect goes the other way."""
+def made_up(disk, folder, wider=1.0):
+    """A table of as many rows, with mean and covariance as elsewhere, in which every effect goes the other way.
+
+    Or of other covariances, so many times as wide: that turns methods that weigh tails less.
+    """
     honest = np.concatenate([disk.in_process_rows(name) for name in TEN])
     noise = np.random.default_rng(1).standard_exponential((300, 4)) ** 5
     noise = (noise - noise.mean(axis=0)) / noise.std(axis=0)
     order = conducted(disk).estimate.order[::-1]
     rows = np.empty_like(noise)
-    rows[:, order] = noise @ np.linalg.cholesky(np.cov(honest.T)[np.ix_(order, order)]).T
+    rows[:, order] = noise @ np.linalg.cholesky(np.cov(honest.T)[np.ix_(order, order)]).T * wider
     path = folder / "made-up.parquet"
     write_table(path, Table(rows + honest.mean(axis=0), columns=disk.federation.variables, source=LIAR))
     return path
 
 
-def conducted(disk, data=None, **changes):
-    plan = disk.plan("fedrcd-s", **changes)
-    courier = Direct(disk)
+def conducted(disk, data=None, method="fedrcd-s", **changes):
+    trusting = {"trust_coordinator": True} if method != "fedrcd-s" else {}
+    plan = disk.plan(method, **changes, **trusting)
+    courier = Direct(disk, **trusting)
     if data is not None:
-        courier.services[LIAR] = disk.service(LIAR, data=str(data))
+        courier.services[LIAR] = disk.service(LIAR, data=str(data), **trusting)
     return Conductor(plan, disk.federation, say=lambda _: None).run(courier, TEN)
 
 
@@ -78,6 +82,23 @@ def test_without_the_rule_nobody_is_told(disk, tmp_path, monkeypatch):
     attacked = conducted(disk.apart(tmp_path / "again"), made_up(disk, tmp_path))
     assert turned(honest, attacked) == 1
     assert attacked.warnings == ()
+
+
+@pytest.mark.parametrize("method", ["fedrcd-x", "fed-direct", "fedrcd-sx", "fedrcd-se", "fedrcd-r"])
+def test_several_rounds_name_the_site_that_decides_and_ask_nobody_again(disk, tmp_path, method):
+    honest = conducted(disk, method=method)
+    assert honest.warnings == ()
+    told = json.loads((disk.folder / "result" / WITHOUT).read_text())
+    assert list(told) == list(TEN)
+    attacked = conducted(disk.apart(tmp_path / "again"), made_up(disk, tmp_path, wider=4.0), method=method)
+    assert attacked.rounds == honest.rounds
+    decides = [one for one in attacked.warnings if "decides this result" in one]
+    if method == "fedrcd-r":  # which no site of ten turns
+        assert (turned(honest, attacked), decides) == (0, [])
+        return
+    assert turned(honest, attacked) == 1
+    [warning] = decides
+    assert f"site {LIAR!r} decides" in warning
 
 
 @pytest.mark.parametrize("method", ["fedrcd-s", "fedrcd-x", "fed-direct"])

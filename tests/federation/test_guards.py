@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrcd.data.rows import Chunk
+from fedrcd.data.survey import few_levels
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.messages.requests import QUESTIONS
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.cell_counts import few_levels, narrowed, small_cells
+from fedrcd.federation.site.cell_counts import narrowed, small_cells
 from fedrcd.federation.site.disclosure import RULES, allowance, check_budget, check_question
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.protocol.entropy_question import MoveEntropyQuestion

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fedrcd.data.federation import write_federation
 from fedrcd.data.read import write_table
+from fedrcd.data.survey import few_levels
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.coordinator.conduct import Conductor
@@ -18,7 +19,7 @@ from fedrcd.federation.coordinator.gather import RetryPolicy, SiteLost
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.cell_counts import few_levels, without_rare_cells
+from fedrcd.federation.site.cell_counts import without_rare_cells
 from fedrcd.federation.site.dominance import without_dominant_rows
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.statistics.grid import ARITHMETIC

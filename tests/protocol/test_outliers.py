@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fedrcd.data.names import default_names
 from fedrcd.data.rows import Chunk, streamed
@@ -41,6 +43,26 @@ def test_values_in_a_wrong_unit_are_seen(wrong):
     rows = np.random.default_rng(0).laplace(size=(2000, 3))
     rows[:wrong, 1] = 1000 * (1 + rows[:wrong, 1])
     assert gross_errors(rows) == [1]
+
+
+def stands_apart(distances):
+    """By its definition: sorted, a step of a factor of five beyond 20 scales among the outermost two per cent."""
+    tail = np.sort(distances)[-max(2, len(distances) // 50) :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = tail[1:] / tail[:-1]
+    return bool(((steps > 5) & (tail[1:] > 20)).any()) and 2 * (distances == 0).sum() <= len(distances)
+
+
+far_values = st.floats(0, 1e6) | st.sampled_from([0.0, 3.9, 4.0, 4.1, 19.0, 21.0, 99.0, 101.0, 503.0, 1e300])
+
+
+@given(st.lists(far_values, min_size=2, max_size=8), st.sampled_from([1, 30, 60]), st.randoms())
+def test_a_gap_is_found_as_by_sorting(values, times, shuffled):
+    distances = values + [one for one in values[:2] for _ in range(times)]
+    shuffled.shuffle(distances)
+    distances = np.array(distances)
+    found = columns_with_gross_errors(Table(distances[:, None], columns=("a",)), Frame.identity(1))
+    assert bool(found) == stands_apart(distances)
 
 
 def test_trimmed_rows_take_part_in_no_round():

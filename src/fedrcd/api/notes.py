@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.data.rows import count_rows, is_complete, streamed
+from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.survey import few_levels, sampled
 from fedrcd.data.table import Table
 from fedrcd.errors import (
     ConfigError,
@@ -21,7 +22,6 @@ from fedrcd.errors import (
     ScaleWarning,
     SitesWarning,
 )
-from fedrcd.federation.site.cell_counts import few_levels
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.auto import one_round_choices, pairs_only, robust_choice, scale_free_default
 from fedrcd.methods.card import Card, Coverage
@@ -32,7 +32,7 @@ from fedrcd.protocol.transport import InProcess, Setting
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.exact_sums import Clipped
 from fedrcd.statistics.few_levels import FEW_LEVELS, note_on_few_levels
-from fedrcd.statistics.frame import Frame, evenly_spaced
+from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.units import Described, described, odd_ones, unlike
 
@@ -200,11 +200,9 @@ def _described(site: LocalSite, setting: Setting) -> Described:
     """Median and spreads of every variable in the frame, from evenly spaced rows; NaN where the site lacks it."""
     held = [setting.variables.index(name) for name in site.columns]
     frame = setting.frame.keep(held)
-    sampled = (frame if site.own is None else frame.within(site.own)).express(
-        evenly_spaced(streamed(site.rows), count_rows(site.rows))
-    )
+    some = (frame if site.own is None else frame.within(site.own)).express(sampled(site.rows))
     spread = np.full((3, len(setting.variables)), np.nan)
-    spread[:, held] = described(lambda: iter([sampled]))
+    spread[:, held] = described(lambda: iter([some]))
     return Described(*spread)
 
 

@@ -1,7 +1,7 @@
 """What makes the numbers of a table unusable.
 
-Tables may be large, so the checks rest on the minimum and maximum of every column, taken chunk by chunk: a NaN spreads
-to both, an infinity is one of them, a constant column has them equal and identical columns have them in common.
+Tables may be large, so the checks rest on what one pass tells of every column, chunk by chunk: an infinity is its
+minimum or maximum, a constant column has both equal and identical columns have them in common.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fedrcd.data.names import columns
 from fedrcd.data.rows import Rows
+from fedrcd.data.survey import survey
 from fedrcd.errors import DataError
 from fedrcd.typing import Vector
 
@@ -37,7 +38,8 @@ def check_values(rows: Rows, *, gaps: bool = False) -> None:
     p = len(names)
     if p < 2:
         raise DataError(f"{source} has {p or 'no'} column{'s' * (p != 1)}; need at least 2 variables")
-    n, low, high, missing, first = extremes(rows)
+    found = survey(rows)
+    n, low, high, missing = found.rows, found.low, found.high, found.missing
     if n < 2:
         raise DataError(f"{source} has {n or 'no'} row{'s' * (n != 1)}; need at least 2 rows")
 
@@ -55,28 +57,7 @@ def check_values(rows: Rows, *, gaps: bool = False) -> None:
     constant = low == high
     if constant.any():
         raise DataError(f"no variation in {those(constant)} of {source}; leave constant columns out")
-    _check_no_twins(rows, low, high, first)
-
-
-def extremes(rows: Rows) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_], Vector]:
-    """Rows; minimum and maximum of what is there, whether something is missing, and first value, of each column."""
-    p = len(rows.columns)
-    n, missing, first = 0, np.zeros(p, dtype=bool), np.full(p, np.nan)
-    low, high = np.full(p, np.nan), np.full(p, np.nan)
-    for values, *_ in rows.chunks():
-        if not len(values):
-            continue
-        if not n:
-            first = values[0]
-        n += len(values)
-        with np.errstate(invalid="ignore"):
-            least, most = values.min(axis=0), values.max(axis=0)
-        gaps = np.isnan(least)
-        if gaps.any():
-            missing |= gaps
-            least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-        low, high = np.fmin(low, least), np.fmax(high, most)
-    return n, low, high, missing, first
+    _check_no_twins(rows, low, high, found.first)
 
 
 def _check_no_twins(rows: Rows, low: Vector, high: Vector, first: Vector) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -66,6 +66,20 @@ class Rows(Protocol):
         ...
 
 
+T = TypeVar("T")
+
+
+def asked_once(rows: Rows, key: object, ask: Callable[[], T]) -> T:
+    """What a pass over rows tells; where they keep it (`told`), nobody asks twice."""
+    kept: dict[object, Any] | None = getattr(rows, "told", None)
+    if kept is None:
+        return ask()
+    if key not in kept:
+        kept[key] = ask()
+    found: T = kept[key]
+    return found
+
+
 Keep = Callable[[Chunk], BoolMatrix]
 """Which rows of a chunk stay, shape (n,)."""
 
@@ -119,6 +133,7 @@ class Selected(Derived):
     count: int | None = None
     by_values: bool = False
     """Whether the values of a row alone decide: then parts of a cluster can be judged where they are read."""
+    told: dict[object, Any] = field(default_factory=dict, repr=False)
 
     def spread(self) -> Spread | None:
         """As the rows behind."""
@@ -137,6 +152,7 @@ class Converted(Derived):
     rows: Rows = field(repr=False)
     columns: tuple[str, ...] = ()
     change: Callable[[Matrix], Matrix] | None = field(repr=False, default=None)
+    told: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @property
     def count(self) -> int | None:

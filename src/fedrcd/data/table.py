@@ -10,7 +10,8 @@ import numpy as np
 
 from fedrcd.data.checks import check_values
 from fedrcd.data.names import check_names, default_names
-from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected, Spread, count_rows, spread_of
+from fedrcd.data.rows import ROWS_PER_CHUNK, Chunk, Keep, Rows, Selected, Spread, count_rows, is_complete, spread_of
+from fedrcd.data.survey import survey
 from fedrcd.errors import DataError
 from fedrcd.typing import BoolMatrix, IntVector, Matrix
 
@@ -71,6 +72,11 @@ class Table:
         """Whether rows have identifiers."""
         return self.ids is not None or (not isinstance(self.data, np.ndarray) and self._rows().identified)
 
+    @property
+    def told(self) -> dict[object, Any] | None:
+        """What passes over rows that lie elsewhere told, where they keep it."""
+        return None if isinstance(self.data, np.ndarray) else getattr(self.data, "told", None)
+
     def chunks(self) -> Iterator[Chunk]:
         """All rows, some at a time."""
         if not isinstance(self.data, np.ndarray):
@@ -87,13 +93,18 @@ class Table:
         return behind and behind.through(lambda part: replace(self, data=part))
 
     def select(self, stays: Keep, *, by_values: bool = False) -> Table:
-        """The rows that stay, which keep their labels; itself if all do. Takes a pass.
+        """The rows that stay, which keep their labels; itself if all do. Takes a pass, unless it is known.
 
         `by_values` says that neither places nor identifiers decide.
         """
         if not isinstance(self.data, np.ndarray):
-            kept = sum(int(stays(chunk).sum()) for chunk in self.chunks())
-            return self if kept == self.count else replace(self, data=Selected(self._rows(), stays, kept, by_values))
+            if stays is is_complete:
+                found = survey(self)
+                kept, all_stay, by_values = found.complete, found.complete == found.rows, True
+            else:
+                kept = sum(int(stays(chunk).sum()) for chunk in self.chunks())
+                all_stay = kept == self.count
+            return self if all_stay else replace(self, data=Selected(self._rows(), stays, kept, by_values))
         marks = [stays(chunk) for chunk in self.chunks()]
         return self if all(one.all() for one in marks) else self.keep(np.concatenate(marks))
 

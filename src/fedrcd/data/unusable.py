@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.data.checks import extremes
 from fedrcd.data.names import columns
 from fedrcd.data.rows import Converted, Rows
 from fedrcd.data.sources.address import source_at
 from fedrcd.data.sources.arrow_rows import ArrowRows
 from fedrcd.data.sources.kinds import is_number, kind_in_words
 from fedrcd.data.sources.opening import FrameRows, frame_without, is_frame, kind_of_dtype, source_of
+from fedrcd.data.survey import survey
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, FileError
 from fedrcd.typing import Matrix, Vector
@@ -53,10 +53,10 @@ def _of_one_value(rows: Rows, codes: Any) -> dict[str, str]:
     def change(values: Matrix) -> Matrix:
         return np.where(np.isin(values, missing), np.nan, values)
 
-    _, low, high, _, _ = extremes(Converted(rows, rows.columns, change) if len(missing) else rows)
+    found = survey(Converted(rows, rows.columns, change) if len(missing) else rows)
     return {
         name: EMPTY if np.isnan(least) else CONSTANT
-        for name, least, most in zip(rows.columns, low.tolist(), high.tolist(), strict=True)
+        for name, least, most in zip(rows.columns, found.low.tolist(), found.high.tolist(), strict=True)
         if np.isnan(least) or least == most
     }
 

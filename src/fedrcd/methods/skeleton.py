@@ -99,6 +99,11 @@ class Step:
     chosen: int
     margin: float
 
+    @property
+    def best(self) -> int:
+        """The one that the scores are for: chosen, unless somebody else's choice was followed."""
+        return self.candidates[int(np.argmax(self.scores))]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
@@ -196,7 +201,10 @@ def _next(setting: Setting, variables: tuple[int, ...], scores: Vector, steps: l
 
 def _followed(setting: Setting, step: Step, steps: list[Step]) -> Step:
     """The step that is taken after some; where an order is followed, the one that this tells."""
-    return following(step, setting.followed[len(steps)]) if len(steps) < len(setting.followed) else step
+    if len(steps) >= len(setting.followed):
+        return step
+    source = setting.followed[len(steps)]
+    return replace(step, chosen=source) if setting.insists else following(step, source)
 
 
 def _taken(setting: Setting, steps: Sequence[Step]) -> tuple[int, ...]:

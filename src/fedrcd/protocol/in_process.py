@@ -8,15 +8,16 @@ from typing import Literal, get_args
 import numpy as np
 
 from fedrcd.data.rows import Rows, count_rows, is_complete, streamed
+from fedrcd.data.survey import sampled, survey
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError
 from fedrcd.protocol.outliers import rows_within
 from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import InProcess, Setting, Traffic
 from fedrcd.statistics.coverage import Holding, Layout
-from fedrcd.statistics.frame import Frame, Proposed, own_moments, propose, propose_exact, robust_frame
+from fedrcd.statistics.frame import Frame, Proposed, own_moments, propose_exact, propose_from, robust_frame
 from fedrcd.statistics.grid import Grid
-from fedrcd.statistics.order_statistics import Stream
+from fedrcd.statistics.order_statistics import Counted, Stream
 from fedrcd.typing import Matrix, Vector
 
 Missing = Literal["complete", "expected", "available"]
@@ -114,10 +115,16 @@ def in_process(
 
 def _proposed(tables: Sequence[Table], own: Sequence[Frame | None], held: list[list[int]], *, exact: bool) -> Proposed:
     """A frame from the rows as they are summed; for exact sums it must not depend on how they are split."""
+    if not exact:
+        samples = [sampled(table) for table in tables]
+        return propose_from([_in_own(one, mine) for one, mine in zip(samples, own, strict=True)], held)
     streams = [_expressed(table, mine) for table, mine in zip(tables, own, strict=True)]
-    if exact:
-        return propose_exact(streams, held)
-    return propose(streams, [count_rows(table) for table in tables], held)
+    counts = [survey(table).counted for table in tables]
+    own_counts = [
+        Counted(count, _in_own(low, mine), _in_own(high, mine))
+        for (count, low, high), mine in zip(counts, own, strict=True)
+    ]
+    return propose_exact(streams, held, own_counts)
 
 
 def after_own(frame: Frame, within: Within) -> Frame:
@@ -126,6 +133,11 @@ def after_own(frame: Frame, within: Within) -> Frame:
         return frame
     centred = Frame(np.zeros_like(frame.centre), frame.scale)
     return centred if within == "centre" else Frame.identity(len(frame.centre))
+
+
+def _in_own(values: Matrix, own: Frame | None) -> Matrix:
+    """Values in a frame of their own, if they have one."""
+    return values if own is None else own.express(values)
 
 
 def _expressed(rows: Rows, own: Frame | None) -> Stream:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from itertools import pairwise
+
 import numpy as np
 
-from fedrcd.data.rows import Chunk, Keep, Rows, count_rows
+from fedrcd.data.rows import Chunk, Keep, Rows, asked_once
+from fedrcd.data.survey import survey
 from fedrcd.statistics.frame import Frame
 from fedrcd.typing import BoolMatrix, Vector
 
@@ -38,32 +42,71 @@ def columns_with_gross_errors(rows: Rows, frame: Frame) -> list[int]:
 
     Among the outermost two per cent of a column, beyond `FAR` scales, there is a gap of a factor `GAP`.
     """
-    low, high = np.full(len(rows.columns), np.inf), np.full(len(rows.columns), -np.inf)
-    for values, *_ in rows.chunks():
-        if len(values):
-            low = np.fmin(low, np.fmin.reduce(values, axis=0))
-            high = np.fmax(high, np.fmax.reduce(values, axis=0))
+    found = survey(rows)
     with np.errstate(over="ignore"):
-        reach = np.maximum(high - frame.centre, frame.centre - low) / frame.scale
-    return [int(j) for j in np.flatnonzero(reach > FAR) if _has_gap(rows, int(j), frame)]
+        reach = np.fmax(found.high - frame.centre, frame.centre - found.low) / frame.scale
+    far = [int(j) for j in np.flatnonzero(reach > FAR)]
+    if not far:
+        return []
+    key = ("gaps", frame.centre.tobytes(), frame.scale.tobytes())
+    return asked_once(rows, key, lambda: _with_gap(rows, far, frame))
 
 
-def _has_gap(rows: Rows, column: int, frame: Frame) -> bool:
-    """Whether there is a gap among the outermost values of a column."""
-    most = max(2, count_rows(rows) // 50)
-    tail: Vector = np.empty(0)
-    observed = in_the_middle = 0
+def _with_gap(rows: Rows, far: list[int], frame: Frame) -> list[int]:
+    """Those of some columns with a gap among their outermost values; takes one pass, in little memory.
+
+    Distances fall into shells, each `GAP` times as wide as the one before: two neighbours further apart than that are
+    in different shells, the largest of one and the smallest of another with nothing between.
+    """
+    frame = frame.keep(far)
+    shells = [_Shells() for _ in far]
     for values, *_ in rows.chunks():
-        distance = np.abs((values[:, column] - frame.centre[column]) / frame.scale[column])
-        distance = distance[~np.isnan(distance)]
-        observed += len(distance)
-        in_the_middle += int((distance == 0).sum())
-        tail = np.concatenate([tail, distance])
-        if len(tail) > most:
-            tail = np.partition(tail, -most)[-most:]
-    if 2 * in_the_middle > observed:  # most rows share one value: what is rare is not therefore wrong
+        with np.errstate(over="ignore"):
+            distance = np.abs((values[:, far] - frame.centre) / frame.scale)
+        distance = np.minimum(distance, np.finfo(np.float64).max)
+        for one, column in zip(shells, distance.T, strict=True):
+            one.take_in(column[~np.isnan(column)])
+    return [column for column, one in zip(far, shells, strict=True) if one.has_gap()]
+
+
+@dataclass(slots=True)
+class _Shells:
+    """How far the values of a column are from its centre, in shells: their numbers, the nearest and the farthest."""
+
+    observed: int = 0
+    in_the_middle: int = 0
+    shells: dict[int, tuple[int, float, float]] = field(default_factory=dict)
+
+    def take_in(self, distance: Vector) -> None:
+        """Take further values into account."""
+        self.observed += len(distance)
+        self.in_the_middle += int((distance == 0).sum())
+        outside = distance > FAR / GAP
+        inside = distance[~outside]
+        if len(inside):
+            self._add(-1, len(inside), float(inside.min()), float(inside.max()))
+        beyond = distance[outside]
+        numbers = np.floor(np.log(beyond * (GAP / FAR)) / np.log(GAP))
+        for number in np.unique(numbers).tolist():
+            mine = beyond[numbers == number]
+            self._add(int(number), len(mine), float(mine.min()), float(mine.max()))
+
+    def _add(self, number: int, count: int, low: float, high: float) -> None:
+        known = self.shells.get(number, (0, low, high))
+        self.shells[number] = (known[0] + count, min(known[1], low), max(known[2], high))
+
+    def has_gap(self) -> bool:
+        """Whether a few values stand apart."""
+        if 2 * self.in_the_middle > self.observed:  # most rows share one value: what is rare is not therefore wrong
+            return False
+        most, beyond = max(2, self.observed // 50), 0
+        ordered = [self.shells[number] for number in sorted(self.shells, reverse=True)]
+        for (count, nearest, _), (_, _, farthest) in pairwise(ordered):
+            beyond += count
+            if beyond >= most:
+                return False
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                apart = np.float64(nearest) / np.float64(farthest) > GAP
+            if apart and nearest > FAR:
+                return True
         return False
-    tail = np.sort(tail)[-max(2, observed // 50) :]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        steps = tail[1:] / tail[:-1]
-    return bool(((steps > GAP) & (tail[1:] > FAR)).any())

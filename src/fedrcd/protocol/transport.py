@@ -92,6 +92,8 @@ class Setting:
     """Steps of time that every row goes back: all variables now come first, then all of one step before, and so on."""
     followed: tuple[int, ...] = ()
     """Sources that somebody else took, who has the same sums: taken here too if they are as good as the best."""
+    insists: bool = False
+    """Whether these are taken whatever the sums say: then steps tell what the sums would have taken."""
     noise_part: float = 1.0
     """The part of the variance of noise that every site adds: all of it, where none relies on others to add theirs."""
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from fedrcd.errors import ConfigError
 from fedrcd.statistics.grid import Grid
-from fedrcd.statistics.order_statistics import Stream, quantiles
+from fedrcd.statistics.order_statistics import Counted, Stream, quantiles, together
 from fedrcd.typing import Matrix, Vector
 
 SAMPLED_ROWS = 8192
@@ -94,8 +94,12 @@ def propose(tables: Sequence[Stream], rows: Sequence[int], held: Sequence[Sequen
     expressing a value in the frame rounds once, not twice. `rows` says how many rows each table has, `held` which
     variables its columns are, if not all.
     """
-    sampled = [evenly_spaced(table, n) for table, n in zip(tables, rows, strict=True)]
-    robust = robust_frame([partial(iter, [one]) for one in sampled], held)
+    return propose_from([evenly_spaced(table, n) for table, n in zip(tables, rows, strict=True)], held)
+
+
+def propose_from(samples: Sequence[Matrix], held: Sequence[Sequence[int]] | None = None) -> Proposed:
+    """As `propose`, from the rows that it would look at."""
+    robust = robust_frame([partial(iter, [one]) for one in samples], held)
     return Proposed(_in_powers_of_two(robust), robust)
 
 
@@ -104,15 +108,19 @@ def propose_exact_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] 
     return propose_exact(tables, held).frame
 
 
-def propose_exact(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Proposed:
+def propose_exact(
+    tables: Sequence[Stream],
+    held: Sequence[Sequence[int]] | None = None,
+    counted: Sequence[Counted] | None = None,
+) -> Proposed:
     """A frame for sums on a grid: from all rows, with the same bits however they are split and ordered.
 
     Scales are standard deviations, and all rows lie within `TAIL` of them: a cubed Gaussian has values 200 robust
     scales out. But at most `WIDEST` robust scales, so that one gross error does not leave all other rows without
-    digits.
+    digits. What is `counted` of each table need not be read.
     """
     stream, p = _together(tables, held)
-    found = _summary(stream, p)
+    found = _summary(stream, p, None if counted is None else together(counted, held, p))
     deviation = exact_moments(stream, found.robust, found.farthest).scale
     scale = np.clip(np.maximum(deviation, found.farthest / TAIL), found.robust.scale, WIDEST * found.robust.scale)
     return Proposed(_in_powers_of_two(Frame(found.robust.centre, scale)), found.robust)
@@ -162,8 +170,8 @@ class _Summary(NamedTuple):
     farthest: Vector
 
 
-def _summary(stream: Stream, p: int) -> _Summary:
-    found = quantiles(stream, p, (0.25, 0.5, 0.75))
+def _summary(stream: Stream, p: int, counted: Counted | None = None) -> _Summary:
+    found = quantiles(stream, p, (0.25, 0.5, 0.75), counted)
     low, centre, high = found.values
     with np.errstate(over="ignore", invalid="ignore"):
         spread = (high - low) / 1.349
@@ -199,10 +207,14 @@ def _width(table: Stream) -> int:
     return int(next(iter(table())).shape[1])
 
 
+def spacing(rows: int) -> int:
+    """Of how many rows one is looked at."""
+    return max(1, rows // SAMPLED_ROWS)
+
+
 def evenly_spaced(table: Stream, rows: int) -> Matrix:
     """Some thousand of the rows, from the first to the last: tables are often sorted."""
-    step = max(1, rows // SAMPLED_ROWS)
-    taken, seen = [], 0
+    step, taken, seen = spacing(rows), [], 0
     for chunk in table():
         taken.append(chunk[-seen % step :: step].copy())  # a view would keep the whole chunk in memory
         seen += len(chunk)

@@ -34,6 +34,25 @@ class Quantiles(NamedTuple):
     values: Matrix
 
 
+class Counted(NamedTuple):
+    """Of each column: how many values are there, the smallest and the largest."""
+
+    present: Vector
+    low: Vector
+    high: Vector
+
+
+def together(tables: Sequence[Counted], held: Sequence[Sequence[int]] | None, p: int) -> Counted:
+    """The counts of all rows of some tables; `held` says which variables the columns of each are, if not all."""
+    total = Counted(np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf))
+    for place, one in enumerate(tables):
+        chosen = list(range(p) if held is None else held[place])
+        total.present[chosen] += one.present
+        total.low[chosen] = np.fmin(total.low[chosen], one.low)
+        total.high[chosen] = np.fmax(total.high[chosen], one.high)
+    return total
+
+
 @dataclass(slots=True)
 class _Bucket:
     """The values of a column whose highest `known` bits are `prefix`, and the ranks among them that are wanted."""
@@ -84,9 +103,12 @@ class _Bucket:
         ]
 
 
-def quantiles(stream: Stream, p: int, shares: Sequence[float]) -> Quantiles:
-    """Quantiles of all columns, interpolated as `numpy.quantile` does; those of an empty column are 0."""
-    count, low, high = _counted(stream, p)
+def quantiles(stream: Stream, p: int, shares: Sequence[float], counted: Counted | None = None) -> Quantiles:
+    """Quantiles of all columns, interpolated as `numpy.quantile` does; those of an empty column are 0.
+
+    What is `counted` already saves a pass.
+    """
+    count, low, high = _counted(stream, p) if counted is None else counted
     places = {j: [share * (int(count[j]) - 1) for share in shares] for j in range(p) if count[j]}
     buckets = [_Bucket(j, 0, 0, 0, int(count[j]), _ranks(places[j])) for j in places]
     found: dict[int, dict[int, float]] = {j: {} for j in places}
@@ -108,14 +130,14 @@ def quantiles(stream: Stream, p: int, shares: Sequence[float]) -> Quantiles:
     return Quantiles(count, low, high, values)
 
 
-def _counted(stream: Stream, p: int) -> tuple[Vector, Vector, Vector]:
+def _counted(stream: Stream, p: int) -> Counted:
     count, low, high = np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf)
     for chunk in stream():
         if len(chunk):
             count += len(chunk) - np.isnan(chunk).sum(axis=0)
             low = np.fmin(low, np.fmin.reduce(chunk, axis=0))
             high = np.fmax(high, np.fmax.reduce(chunk, axis=0))
-    return count, low, high
+    return Counted(count, low, high)
 
 
 def _look(buckets: Sequence[_Bucket], chunk: Matrix) -> None:

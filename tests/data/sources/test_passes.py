@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fedrcd
 from fedrcd import passes
 from fedrcd.data.sources import held
 from fedrcd.data.sources.opening import rows_of
@@ -47,3 +48,26 @@ def test_the_progress_line_says_it(rows, monkeypatch):
         sum(1 for _ in rows.chunks())
         bar._show()
     assert re.search(r"r\.parquet, pass 1: 40,000 rows, [\d,]+ a second", shown.getvalue())
+
+
+def passes_over(folder, method, **settings):
+    """How often the rows of a folder are read for a discovery."""
+    heard = []
+    with listening(heard.append):
+        fedrcd.discover(folder, method, arithmetic="exact", **settings)
+    return max(one.number for one in heard)
+
+
+@pytest.mark.parametrize("method", ["fedrcd-s", "fedrcd-ni"])
+@pytest.mark.parametrize("gaps", [0, 40])
+@pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
+def test_a_discovery_reads_rows_twice_in_a_declared_frame_and_five_times_without(tmp_path, monkeypatch, method, gaps):
+    monkeypatch.setattr(passes, "INTERVAL", 0.0)
+    monkeypatch.setattr(held, "HELD", 0)
+    values = np.random.default_rng(0).laplace(size=(70_000, 3)).cumsum(axis=1)  # more than are looked at at once
+    values[:gaps, 1] = np.nan
+    pd.DataFrame(values, columns=list("abc")).to_parquet(tmp_path / "r.parquet")
+    frame = dict.fromkeys("abc", (0.0, 2.0))
+    once_more = int(gaps > 0)  # rows without gaps are surveyed by themselves
+    assert passes_over(tmp_path, method, frame=frame) == 2 + once_more
+    assert passes_over(tmp_path, method) == 5 + once_more

@@ -36,11 +36,12 @@ ROWS_AT_ONCE = 1024
 
 @dataclass(slots=True)
 class Passes:
-    """What is known of a source after it was read: rows and stamp of the first pass, and how many there were."""
+    """What is known of a source after it was read: rows and stamp of the first pass, how many there were, and more."""
 
     done: int = 0
     rows: int | None = None
     stamp: object = None
+    told: dict[object, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,11 @@ class ArrowRows:
     def identified(self) -> bool:
         """Whether a column identifies rows."""
         return bool(self.id)
+
+    @property
+    def told(self) -> dict[object, Any]:
+        """What passes told."""
+        return self.known.told
 
     @property
     def count(self) -> int | None:

@@ -62,6 +62,7 @@ class FrameRows:
     columns: tuple[str, ...]
     source: str
     identified: bool = False
+    told: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, source: str) -> FrameRows:

@@ -260,7 +260,7 @@ class Conductor:
             forgives=self._forgives,
             no_checks=called.no_checks,
         )
-        if not plan.resampling and can_leave_out(run, len(heard.sums)):
+        if not plan.resampling and can_leave_out(run, len(heard.rows)):
             tell_deciding(without_each(run, found.estimate, heard), Path(plan.folder), self.warn)
         return replace(
             found,

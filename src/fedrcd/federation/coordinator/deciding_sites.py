@@ -1,4 +1,8 @@
-"""Which site decides a result: the result of a method of one round without each site, from the sums that are there.
+"""Which site decides a result: what a method finds without each site, from the sums that are there.
+
+A method of one round is run again on the sums of the others. What a method of several rounds asks depends on what it
+found so far, and nobody is asked again: its rounds are gone through as they were, and each tells which source the sums
+of the others would have taken.
 
 One of ten sites can turn every edge round with sums that nobody can tell from true ones. It is then the site without
 which the result is another one; so is a site whose patients truly differ. Either way people should look.
@@ -6,8 +10,8 @@ which the result is another one; so is a site whose patients truly differ. Eithe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +41,40 @@ MOST = 500
 
 @dataclass(slots=True)
 class SumsOfSites:
-    """Hears of every answer, and keeps those to the first question, by site."""
+    """Hears of every answer, and keeps the sums of every round: site, block, sums."""
 
     recorder: Recorder | None = None
     question: Question[Any] | None = None
-    sums: dict[str, list[tuple[str, str, Any]]] = field(default_factory=dict)
+    rounds: list[list[tuple[str, str, Any]]] = field(default_factory=list)
 
     def __call__(self, site: str, block: str, question: Question[Any], sums: Any) -> None:
         """One answer was accepted."""
-        if self.question is None:
+        if question is not self.question:
             self.question = question
-        if question is self.question:
-            self.sums.setdefault(site, []).append((site, block, sums))
+            self.rounds.append([])
+        self.rounds[-1].append((site, block, sums))
         if self.recorder:
             self.recorder(site, block, question, sums)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows each site has, as its first answers say."""
+        found: dict[str, int] = {}
+        for site, _, sums in self.rounds[0] if self.rounds else ():
+            found[site] = found.get(site, 0) + sums.most_rows
+        return found
+
+    def without(self, site: str) -> Iterator[Any]:
+        """What the other sites answer together, round after round."""
+        return (add_in_order(one for one in answers if one[0] != site) for answers in self.rounds)
 
 
 @dataclass(frozen=True, slots=True)
 class WithoutSite:
     """How many of the pairs with a path are turned round without a site, of how many; and how edges change.
 
-    `share` is the site's share of all rows.
+    `share` is the site's share of all rows. With `steps`, it is the choices of a source that are turned round: where
+    the sums of the others would have taken a variable that comes after it.
     """
 
     site: str
@@ -66,35 +83,53 @@ class WithoutSite:
     pairs: int
     lost: int
     gained: int
+    steps: bool = False
 
 
 def can_leave_out(run: Run, sites: int) -> bool:
-    """Whether the result without each site follows from the sums of a run, in reasonable time."""
+    """Whether what is found without each site follows from the sums of a run, in reasonable time."""
     setting = run.transport.setting
-    return run.card.rounds.once and setting.layout is None and sites > 2 and sites * len(setting.variables) <= MOST
+    return setting.layout is None and sites > 2 and sites * len(setting.variables) <= MOST
 
 
 def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutSite]:
     """What changes without each site; a site without which there is no result is left out of the list."""
-    rows = {site: sum(sums.most_rows for *_, sums in ones) for site, ones in heard.sums.items()}
+    rows, setting, parts = heard.rows, run.setting, replace(run.parts, climb=None)
+    if not run.card.rounds.once and run.parts.climb is None:
+        setting = replace(setting, followed=tuple(step.chosen for step in found.steps), insists=True)
+    elif run.parts.climb is not None:  # what is asked after the first round follows from where the climb has come
+        found = drive(parts.rounds(setting), Replayed(setting, heard.without("")))
     changes = []
-    for site in heard.sums:
-        total = add_in_order(one for other, ones in heard.sums.items() if other != site for one in ones)
-        setting = run.setting
+    for site in rows:
         try:
-            other = drive(run.parts.rounds(setting), Replayed(setting, iter([total])))
-        except (FedrcdError, np.linalg.LinAlgError):
+            other = drive(parts.rounds(setting), Replayed(setting, heard.without(site)))
+        except (FedrcdError, StopIteration, np.linalg.LinAlgError):
             continue
-        changes.append(change_without(site, rows[site] / sum(rows.values()), found, other))
+        share = rows[site] / sum(rows.values())
+        compare = steps_without if setting.insists else change_without
+        changes.append(compare(site, share, found, other))
     return changes
+
+
+def steps_without(site: str, share: float, found: Estimate, other: Estimate) -> WithoutSite:
+    """How the choices of a source differ that sums without a site would have made, along the order that was found."""
+    related = ancestry(found.B)
+    turned = sum(bool(related[step.best, step.chosen]) for step in other.steps)
+    pairs = sum(bool(related[list(step.candidates), step.chosen].any()) for step in other.steps)
+    return WithoutSite(site, share, turned, pairs, *_changed_edges(found, other), steps=True)
 
 
 def change_without(site: str, share: float, found: Estimate, other: Estimate) -> WithoutSite:
     """How what the other sites give differs from what was found with a site, which has a share of the rows."""
-    related, edges, place = ancestry(found.B), found.B != 0, np.argsort(other.order)
+    related, place = ancestry(found.B), np.argsort(other.order)
     turned = int((related & (place[:, None] < place[None, :])).sum())
-    lost, gained = int((edges & (other.B == 0)).sum()), int((~edges & (other.B != 0)).sum())
-    return WithoutSite(site, share, turned, int(related.sum()), lost, gained)
+    return WithoutSite(site, share, turned, int(related.sum()), *_changed_edges(found, other))
+
+
+def _changed_edges(found: Estimate, other: Estimate) -> tuple[int, int]:
+    """Edges that are lost and gained."""
+    edges, others = found.B != 0, other.B != 0
+    return int((edges & ~others).sum()), int((~edges & others).sum())
 
 
 def deciding(changes: list[WithoutSite]) -> list[WithoutSite]:
@@ -114,7 +149,8 @@ def tell_deciding(changes: list[WithoutSite], folder: Path, warn: Callable[[str]
 
 def decides(one: WithoutSite) -> str:
     """That a site decides, in words."""
+    what = "choices of a source" if one.steps else "causal pairs"
     return (
-        f"site {one.site!r} decides this result: without it {one.turned} of {one.pairs} causal pairs turn round. "
+        f"site {one.site!r} decides this result: without it {one.turned} of {one.pairs} {what} turn round. "
         "Have its table looked at; is it coded as elsewhere, and are its patients like others?"
     )

@@ -45,7 +45,12 @@ class MomentsWatch:
             return
         self.seen = True
         moments = [(site, sums.moments_of_variables()) for site, _, sums in parts]
-        told = [(site, Described(one.mean, one.deviation, one.deviation)) for site, one in moments if one is not None]
+        p = len(question.variables)  # sums about something else, such as directions of rows, are of another width
+        told = [
+            (site, Described(one.mean, one.deviation, one.deviation))
+            for site, one in moments
+            if one is not None and len(one.mean) == p
+        ]
         if len(told) < 2:
             return
         odd = [

@@ -14,34 +14,14 @@ from typing import IO
 import numpy as np
 
 from fedrcd.data.rows import Chunk, Rows
+from fedrcd.data.survey import few_levels, look_at_levels
 from fedrcd.data.table import Table
 from fedrcd.federation.rules import Rules
 from fedrcd.protocol.groups import together
-from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
+from fedrcd.typing import BoolMatrix, IntVector, Vector
 
 IN_MEMORY = 2**22
 """Bytes of narrow rows that are not written to the file."""
-
-
-def few_levels(rows: Rows, most: int) -> dict[str, Vector]:
-    """The columns with at most so many different values, each with its values in order."""
-    found: dict[int, Vector] = {j: np.empty(0) for j in range(len(rows.columns))}
-    for values, *_ in rows.chunks():
-        if not found:  # most tables have none, and a pass over many rows takes minutes
-            break
-        _look(found, values, most)
-    return {rows.columns[j]: levels for j, levels in found.items()}
-
-
-def _look(found: dict[int, Vector], values: Matrix, most: int) -> None:
-    """Take the values of further rows in, and leave out columns that have too many by now."""
-    for j in list(found):
-        if len(np.unique(values[:1000, j])) > most:
-            del found[j]
-            continue
-        found[j] = np.union1d(found[j], values[:, j])
-        if len(found[j]) > most:
-            del found[j]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +62,7 @@ def narrowed(groups: Sequence[Rows], most: int) -> Iterator[list[Rows]]:
             ends = np.cumsum(np.bincount(labels, minlength=len(groups)))
             for group, own in enumerate(np.split(chunk.values[order], ends[:-1])):
                 if len(own) and few[group]:
-                    _look(few[group], own, most)
+                    look_at_levels(few[group], own, most)
                     held = tuple(few[group])
                     parts[group].append((file.seek(0, 2), len(own), held))
                     file.write(own[:, held].tobytes())

@@ -12,11 +12,12 @@ from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.site_file import site_rows
 from fedrcd.data.sources.source import Source
+from fedrcd.data.survey import few_levels, survey
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refused
 from fedrcd.federation.messages.roll_call import MISMATCHES, REASONS, LeftOutReason
 from fedrcd.federation.rules import Rules
-from fedrcd.federation.site.cell_counts import few_levels, small_cells
+from fedrcd.federation.site.cell_counts import small_cells
 from fedrcd.federation.site.disclosure import Allowance, allowance
 from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.chosen_rows import Chosen
@@ -67,18 +68,16 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
 
 
 def tell_columns(place: Source, federation: Federation, entry: SiteEntry) -> Iterator[Remark]:
-    """What the declared columns hold: types, units, counts, gaps, levels, and no value; takes two passes."""
+    """What the declared columns hold: types, units, counts, gaps, levels, and no value; takes one pass."""
     kinds, rows = place.schema(), site_rows(place, federation, entry)
-    count, missing, few = 0, np.zeros(len(rows.columns), dtype=np.int64), few_levels(rows, SOME_LEVELS)
-    for values, *_ in rows.chunks():
-        count += len(values)
-        missing += np.isnan(values).sum(axis=0)
-    yield Remark("fine", f"{place.name}: {count:,} rows, {'with' if rows.identified else 'without'} identifiers")
-    for name, gaps in zip(rows.columns, missing.tolist(), strict=True):
+    few, found = few_levels(rows, SOME_LEVELS), survey(rows)
+    yield Remark("fine", f"{place.name}: {found.rows:,} rows, {'with' if rows.identified else 'without'} identifiers")
+    for name, present in zip(rows.columns, found.present.astype(int).tolist(), strict=True):
         unit = federation.frame[name].unit if name in federation.frame else ""
         levels = few.get(name)
         known = f"{int((~np.isnan(levels)).sum())} levels" if levels is not None else f"more than {SOME_LEVELS} levels"
-        what = ", ".join(filter(None, (str(kinds.field(name).type), unit, f"{count - gaps:,} values", known)))
+        what = ", ".join(filter(None, (str(kinds.field(name).type), unit, f"{present:,} values", known)))
+        gaps = found.rows - present
         yield Remark("fine", f"column {name!r}: {what}" + (f", {gaps:,} missing" if gaps else ""))
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.survey import few_levels
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages.printable import printable
@@ -27,7 +28,6 @@ from fedrcd.federation.messages.roll_call import (
     bound_on,
 )
 from fedrcd.federation.site.approvals import CalledRun
-from fedrcd.federation.site.cell_counts import few_levels
 from fedrcd.federation.site.log import ANSWERED, CALLED, UNLIKE, LogEntry
 from fedrcd.federation.site.own_question import parts_of
 from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here
