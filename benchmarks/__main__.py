@@ -21,6 +21,7 @@ NAMES = (
     "sites",
     "rows",
     "masks",
+    "relays",
     "dominance",
     "liar",
     "page",

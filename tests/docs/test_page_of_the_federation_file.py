@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from fedrcd.data.agreed import Agreed
 from fedrcd.data.federation import KEYS, Federation, read_federation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "federation-file.md").read_text(encoding="utf-8")
 TITLES = {
     "the file": "the file",
     "`[frame.NAME]`": "[frame.NAME]",
+    "`[agreed]`": "[agreed]",
     "`[[site]]`": "[[site]]",
     "`[[block]]`": "[[block]]",
 }
@@ -39,8 +41,8 @@ def test_the_reader_takes_the_example_which_uses_every_key(tmp_path):
 
 def test_the_defaults_that_the_page_tells_are_those_of_the_reader():
     defaults = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| no, `([^`]+)`", PAGE, re.MULTILINE))
-    fields = Federation.__dataclass_fields__
+    fields = {**Federation.__dataclass_fields__, **Agreed.__dataclass_fields__}
     assert {name: text.strip('"') for name, text in defaults.items()} == {
         name: str(fields[name].default).lower() for name in defaults
     }
-    assert len(defaults) == 6
+    assert len(defaults) == 7

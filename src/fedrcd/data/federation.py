@@ -15,6 +15,11 @@
     scale = 10.0
     unit = "years"
 
+    [agreed]                    # optional: what sites take in runs of several rounds without a person's approval
+    within = "none"
+    options = {}
+    knowledge = {tiers = [["age"], ["bmi"]]}
+
     [[site]]                    # in this order: of several sites that hold the same, the first answers
     name = "hospital-a"
     key = "..."                 # optional: the public key it answers under
@@ -43,6 +48,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedrcd.data.agreed import Agreed
 from fedrcd.data.toml_file import read_toml
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.statistics.coverage import Holding, Layout
@@ -104,6 +110,8 @@ class Federation:
         Whether `fedrcd keys init` made the keys of all sites in one place: whoever has them can take masks off.
     colluding : int
         Under masks, how many sites may collude with the coordinator without learning the sums of another.
+    agreed : Agreed
+        What sites take in runs of several rounds without a person's approval.
 
     Raises
     ------
@@ -121,6 +129,7 @@ class Federation:
     trial: bool = False
     colluding: int = 1
     development_keys: bool = False
+    agreed: Agreed = field(default_factory=Agreed)
 
     def __post_init__(self) -> None:
         _check_variables(self)
@@ -129,6 +138,11 @@ class Federation:
         _check_frame(self)
         if self.unit not in UNITS:
             raise ConfigError(f"unit: must be one of {', '.join(map(repr, UNITS))}, got {self.unit!r}")
+        if self.agreed.knowledge is not None:
+            try:
+                self.agreed.knowledge.constraints(self.variables)
+            except ConfigError as problem:
+                raise ConfigError(f"[agreed] knowledge: {problem}") from None
         if self.colluding < 1:
             raise ConfigError(f"colluding: must be at least 1, got {self.colluding}")
 
@@ -318,6 +332,7 @@ KEYS = {
         {"variables": TEXTS, "site": TABLES, "block": TABLES},
         {
             "frame": TABLE,
+            "agreed": TABLE,
             "id_column": TEXT,
             "block_column": TEXT,
             "unit": TEXT,
@@ -327,6 +342,7 @@ KEYS = {
         },
     ),
     "[frame.NAME]": _Keys({"centre": NUMBER, "scale": NUMBER}, {"unit": TEXT}),
+    "[agreed]": _Keys({}, {"within": TEXT, "options": TABLE, "knowledge": TABLE}),
     "[[site]]": _Keys({"name": TEXT, "columns": TEXTS, "blocks": TEXTS}, {"key": TEXT}),
     "[[block]]": _Keys({"label": TEXT, "rows": COUNT}, {}),
 }
@@ -337,10 +353,12 @@ def _federation(content: Mapping[str, Any]) -> Federation:
     """The federation in parsed TOML; the defaults of missing keys are those of the dataclasses."""
     fields = _fields(content, "the file", KEYS["the file"])
     sites, blocks, frame = fields.pop("site"), fields.pop("block"), fields.pop("frame", {})
+    agreed = fields.pop("agreed", {})
     return Federation(
         sites=tuple(_site(table, f"[[site]] {k}") for k, table in enumerate(sites, 1)),
         blocks=tuple(_block(table, f"[[block]] {k}") for k, table in enumerate(blocks, 1)),
         frame={name: _variable_frame(table, f"[frame.{_key(name)}]") for name, table in frame.items()},
+        agreed=Agreed.read(_fields(agreed, "[agreed]", KEYS["[agreed]"])),
         **fields,
     )
 
@@ -395,6 +413,8 @@ def federation_lines(federation: Federation) -> Iterator[str]:
     if federation.colluding != 1:
         yield f"colluding = {federation.colluding}"
     yield from frame_lines(federation.frame)
+    if federation.agreed != Agreed():
+        yield from federation.agreed.lines()
     for site in federation.sites:
         yield from ("", "[[site]]", f"name = {_text(site.name)}")
         if site.key:

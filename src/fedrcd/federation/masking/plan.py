@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, Self
 
 from fedrcd.confidence.replicates import one_round
+from fedrcd.data.agreed import Agreed
 from fedrcd.data.federation import Federation
 from fedrcd.errors import ConfigError, FedrcdError, ProtocolError
 from fedrcd.federation.masking.adding import require_possible
@@ -124,6 +125,11 @@ class MaskedPlan:
             if self.settings.within == one:
                 return one
         raise ConfigError("within='auto' asks every site for moments of its own, which masks hide")
+
+    @property
+    def given(self) -> Agreed:
+        """What the method is given beside its own defaults: it decides which residuals are asked for."""
+        return Agreed(self.settings.knowledge, dict(self.settings.options), self.within)
 
     @property
     def goes_on(self) -> bool:

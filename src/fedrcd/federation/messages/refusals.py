@@ -74,8 +74,9 @@ WORDS = {
     Refusal.ROSTER: "its federation file has changed since a person there accepted it; see `fedrcd site accept` there",
     Refusal.CHAIN: "it has answered about residuals of these rows along another order, or under other moments; it does "
     "so again for a new edition of its rows",
-    Refusal.KNOWLEDGE: "in several rounds it takes prior knowledge, and options other than those by default, only "
-    "where a person there approves every answer; see `fedrcd site serve --approve`",
+    Refusal.KNOWLEDGE: "in several rounds it takes prior knowledge, options and ways to express rows as the federation "
+    "file has them in [agreed], and others only where a person there approves every answer; see "
+    "`fedrcd site serve --approve`",
     Refusal.CHECKS: "it has answered as many different checks about these rows as it does",
     Refusal.OVERFLOW: "its sums overflow; look for extreme values there",
     Refusal.GROUPS: "groups must be at least 10, and large enough that each keeps the rules for blocks of rows; take a "

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from fedrcd.data.agreed import Agreed
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.errors import FileError, ProtocolError
 from fedrcd.federation.messages.printable import is_name
@@ -105,6 +106,8 @@ def federation_digest(federation: Federation) -> str:
         more = (*more, "colluding", federation.colluding)
     if federation.development_keys:
         more = (*more, "development keys")
+    if federation.agreed != Agreed():
+        more = (*more, "agreed", tuple(federation.agreed.lines()))
     return hashlib.sha256(repr((*said, federation.block_column, *more)).encode()).hexdigest()
 
 

@@ -281,11 +281,7 @@ class MaskedSite:
             raise Refused(Refusal.MASKS, f"the federation file has no key of site {keyless[0]!r}")
         try:
             plan = MaskedPlan.read(terms.plan)
-            if (
-                plan.goes_on
-                and (plan.settings.knowledge is not None or plan.settings.options or plan.within != "none")
-                and not self.door.approve
-            ):
+            if plan.goes_on and plan.given != federation.agreed and not self.door.approve:
                 raise Refused(Refusal.KNOWLEDGE)  # who chooses them chooses the order of residuals
             return plan.over(federation, terms.cohort)
         except ConfigError as problem:
