@@ -10,7 +10,7 @@ import pytest
 
 from fedrcd import Discovery, discover
 from fedrcd.api.discovery import TraceStep
-from fedrcd.api.discovery_file import SINCE
+from fedrcd.api.discovery_file import BY_STEP, SINCE
 from fedrcd.data import random_model
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.methods.registry import METHODS
@@ -211,7 +211,7 @@ def test_a_file_of_an_older_version_is_read():
 def test_a_file_of_the_first_version_is_read():
     old = Discovery.from_json(VERSION_1)
     assert (old.method, old.order, old.rows) == ("fedrcd-x", ("dose", "pain", "sleep"), 600)
-    assert old.lagged == {}
+    assert old.lagged_effects == {}
     assert (old.epsilon, old.delta, old.signatures, old.verified_by) == (None, None, (), ())
     again = json.loads(old.to_json())
     assert again == {**json.loads(VERSION_1.read_text()), "format": "fedrcd-discovery/2"}
@@ -226,7 +226,7 @@ def full():
     return replace(
         chain(),
         B=B,
-        lagged=lagged,
+        lagged_effects=lagged,
         epsilon=1.0,
         delta=0.0,
         signatures=signed,
@@ -240,8 +240,8 @@ def full():
 def test_what_is_new_in_the_second_version_comes_back():
     again = Discovery.from_json(full().to_json())
     np.testing.assert_array_equal(again.B, full().B)
-    assert set(again.lagged) == {1, 2}
-    np.testing.assert_array_equal(again.lagged[1], full().lagged[1])
+    assert set(again.lagged_effects) == {1, 2}
+    np.testing.assert_array_equal(again.lagged_effects[1], full().lagged_effects[1])
     for name in ("epsilon", "delta", "signatures", "verified_by", "units", "left_out"):
         assert getattr(again, name) == getattr(full(), name)
 
@@ -287,7 +287,9 @@ def test_new_fields_that_make_no_sense_are_refused(change):
 def test_the_documentation_tells_every_field_of_the_file():
     page = (Path(__file__).parents[2] / "docs" / "reference" / "discovery-format.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(\w+)` \| (\d) \|", page, re.MULTILINE)
-    fields = {"format": 1, **{name: SINCE.get(name, 1) for name in Discovery.__dataclass_fields__}}
+    in_file = {field: name for name, field in BY_STEP.items()}
+    names = [in_file.get(field, field) for field in Discovery.__dataclass_fields__]
+    fields = {"format": 1, **{name: SINCE.get(name, 1) for name in names}}
     assert {name: int(since) for name, since in told} == fields
     assert len(told) == len(fields)
 

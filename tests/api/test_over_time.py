@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 import fedrcd
 from fedrcd.api.discovery import Discovery
-from fedrcd.data.past import past_names
+from fedrcd.data.past_names import past_names
 from fedrcd.errors import ConfigError, DataError
 
 NAMES = ("a", "b", "c")
 B0 = np.array([[0.0, 0.0, 0.0], [0.8, 0.0, 0.0], [0.0, -0.7, 0.0]])
 B1 = np.array([[0.5, 0.0, 0.0], [0.0, 0.3, 0.2], [0.4, 0.0, 0.0]])
+ALL_BEFORE = fedrcd.Knowledge(before=[("a", "b"), ("b", "c")])
 FRAME = dict.fromkeys(NAMES, (0.0, 2.0))
 
 
@@ -44,7 +45,7 @@ def test_order_and_effects_of_now_and_before():
     found = over_time(panel())
     assert found.order == NAMES
     assert np.abs(found.B - B0).max() < 0.1
-    assert np.abs(found.lagged[1] - B1).max() < 0.1
+    assert np.abs(found.lagged[1].to_numpy() - B1).max() < 0.1
     assert found.rows == 200 * 11
     assert found.notes == ("the table: 2,200 rows of 200 series have their past; 200 open a series",)
 
@@ -84,7 +85,7 @@ def test_pooled_equals_stacked_over_any_split_of_subjects(seed, tables):
     exact = {"arithmetic": "exact", "frame": {name: FRAME[name[0]] for name in past_names(NAMES, 1)}}
     whole, split = over_time(frame, **exact), over_time(parts, **exact)
     assert split.B.tobytes() == whole.B.tobytes()
-    assert split.lagged[1].tobytes() == whole.lagged[1].tobytes()
+    assert split.lagged_effects[1].tobytes() == whole.lagged_effects[1].tobytes()
     assert split.order == whole.order
 
 
@@ -162,14 +163,76 @@ def test_replicates_take_subjects_whole():
     assert sorted(set(found.orders[0].tolist())) == [0, 1, 2]
     edges = found.intervals(level=0.999).set_index(["cause", "effect"])
     assert edges.loc[("a", "b"), "low"] < 0.8 < edges.loc[("a", "b"), "high"]
-    with pytest.raises(ConfigError, match="not selected by bootstrap yet"):
-        found.select()
+    lagged = found.lagged_intervals(level=0.999).set_index(["cause", "lag", "effect"])
+    for i, j in np.argwhere(B1):
+        low, high = lagged.loc[(NAMES[j], 1, NAMES[i]), ["low", "high"]]
+        assert low < B1[i, j] < high
+    assert (found.lagged_probabilities()[1].to_numpy()[B1 != 0] > 0.9).all()
+    assert found.impulse_responses(3)["low"].notna().all()
+    chosen = found.select(0.9)
+    assert ((chosen.lagged[1] != 0).to_numpy() == (B1 != 0)).all()
+    assert chosen.options["weights"] == "bootstrap"
+    with pytest.raises(ConfigError, match="single rows of a series are never drawn"):
+        fedrcd.bootstrap(panel(), lags=1, time="visit", subject="who", n_sampling=5, resample="rows")
+
+
+def test_edges_are_selected_by_bootstrap_over_time():
+    found = over_time(panel(), weights="bootstrap", n_sampling=30, base="bic")
+    assert ((found.lagged[1] != 0).to_numpy() == (B1 != 0)).all()
+
+
+def test_responses_are_effects_along_all_paths_of_the_unrolled_graph():
+    found = over_time(panel(), lags=2)
+    steps = 4
+    whole = found.unrolled(steps)
+    assert whole.names[:6] == (*NAMES, "a[t-1]", "b[t-1]", "c[t-1]")
+    totals = whole.total_effects()
+    for row in found.impulse_responses(steps).itertuples():
+        if row.step and row.cause != row.effect:
+            expected = totals.loc[row.effect, f"{row.cause}[t-{row.step}]"]
+            assert row.response == pytest.approx(expected, abs=1e-9)
+
+
+def test_errors_of_responses_are_those_of_many_samples():
+    frames = [panel(subjects=60, seed=seed) for seed in range(60)]
+    runs = [over_time(frame, method="fedrcd-s", knowledge=ALL_BEFORE) for frame in frames]
+    drawn = np.array([run.impulse_responses(3)["response"] for run in runs])
+    said = np.mean([run.impulse_responses(3)["error"] for run in runs], axis=0)
+    moving = said > 1e-3
+    ratio = said[moving] / drawn.std(axis=0, ddof=1)[moving]
+    assert 0.75 < np.median(ratio) < 1.33
+    assert ((ratio > 0.55) & (ratio < 1.8)).all()
+
+
+def test_exports_have_the_effects_of_earlier_values():
+    found = over_time(panel())
+    graph = found.to_networkx()
+    assert graph["a[t-1]"]["c"]["weight"] == found.lagged[1].loc["c", "a"]
+    assert set(graph.nodes) == {*NAMES, "a[t-1]", "b[t-1]", "c[t-1]"}
+    assert '"a[t-1]" -> "c"' in found.to_dot()
+    assert "a[t-1]" in found.to_gml()
+    assert "a[t-1]" in found.unrolled().to_svg()
+    assert "one step later" in str(found)
+    strongest = found.lagged_edges()[0]
+    assert (strongest.cause, strongest.lag, strongest.effect) == ("a", 1, "a")
+    with pytest.raises(ConfigError, match="has no effects over time"):
+        fedrcd.discover(panel()[list(NAMES)]).unrolled()
+    with pytest.raises(ConfigError, match="steps must be a whole number"):
+        found.impulse_responses(-1)
+
+
+def test_the_estimator_goes_back_in_time():
+    frame = panel()
+    model = fedrcd.FedLiNGAM(lags=1, time="visit", subject="who", weights="bic").fit(frame)
+    assert model.causal_order_ == [0, 1, 2]
+    assert model.estimate_total_effect(frame, 0, 1) == pytest.approx(0.8, abs=0.1)
+    assert len(model.bootstrap(frame, 10, random_state=0, groups=10).orders) == 10
 
 
 def test_the_result_comes_back_from_its_file():
     found = over_time(panel(subjects=80))
     again = Discovery.from_json(found.to_json())
-    assert again.lagged[1].tobytes() == found.lagged[1].tobytes()
+    assert again.lagged_effects[1].tobytes() == found.lagged_effects[1].tobytes()
     assert again.settings == {"lags": 1, "time": "visit", "subject": "who"}
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame, write_federation
 from fedrcd.data.names import default_names
 from fedrcd.data.read import write_table
+from fedrcd.data.simulate.over_time import random_model_over_time
 from fedrcd.data.site_file import read_site
 from fedrcd.data.table import Table
 from fedrcd.federation.coordinator.run_folder import RunPlan
@@ -172,4 +173,26 @@ def scattered(folder, *, p=4, rows=600, seed=5):
         order = np.flatnonzero(np.isin(labels, blocks))[::-1]  # later blocks first: files need not be sorted
         content = {column: X[order, variables.index(column)] for column in columns}
         pd.DataFrame({"id": order, "block": labels[order], **content}).to_parquet(disk.data(name))
+    return disk
+
+
+def visited(folder, *, p=3, subjects=(150, 160, 170), visits=5, seed=9, names=NAMES, keys=None, lags=1, unit="subject"):
+    """Sites whose subjects were seen several times, and the table of each with times and identifiers."""
+    rng = np.random.default_rng(seed)
+    model = random_model_over_time(p, lags=lags, degree=1, rng=rng)
+    federation = Federation(
+        variables=model.names,
+        sites=tuple(SiteEntry(name, model.names, (name,), (keys or {}).get(name, "")) for name in names),
+        blocks=tuple(BlockEntry(name, n * (visits - lags)) for name, n in zip(names, subjects, strict=True)),
+        frame={name: VariableFrame(0.0, 4.0) for name in model.names},
+        unit=unit,
+        trial=True,
+    ).with_past(lags, time_column="visit", step=1.0, subject_column="" if unit == "subject" else "machine")
+    disk = OnDisk(folder, federation, {})
+    for name, n in zip(names, subjects, strict=True):
+        rows = model.sample(n, visits, rng).reshape(-1, p)
+        table = pd.DataFrame(rows, columns=list(model.names))
+        table.insert(0, "id" if unit == "subject" else "machine", np.repeat([f"{name} {k}" for k in range(n)], visits))
+        table.insert(1, "visit", np.tile(np.arange(visits), n))
+        table.sample(frac=1, random_state=seed).to_parquet(disk.data(name), index=False)
     return disk

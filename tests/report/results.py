@@ -62,7 +62,7 @@ def told():
     B[2, 0] = np.nan
     found = replace(
         one, B=B, errors=np.full((3, 3), 0.5), confidence=(one.B != 0) * 0.97, left_out={"clinic": 12, "home": 0},
-        verified_by=("clinic", "home"), lagged={1: np.diag([0.5, 0.0, -0.25])},
+        verified_by=("clinic", "home"), lagged_effects={1: np.diag([0.5, 0.0, -0.25])},
     )  # fmt: skip
     return found.with_units({"dose": "mg", "pain": "points", "sleep": ""})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -18,7 +18,9 @@ from fedrcd.api.progress import Progress, reporters, require_callable
 from fedrcd.api.tables import Prepared, is_transport, prepare
 from fedrcd.confidence.replicates import BootstrapPlan, Resampled, one_round, row_replicates
 from fedrcd.errors import ConfigError
-from fedrcd.methods.past import given_past, now
+from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.graphs.knowledge.statements import Knowledge
+from fedrcd.methods.past import by_lag, now
 from fedrcd.methods.settings import AUTO, BOOTSTRAP, Settings, with_settings
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.in_process import in_process
@@ -127,16 +129,23 @@ def bootstrap_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         discovery=found,
         orders=replicates.orders[replicates.orders < len(names)].reshape(-1, len(names)),
         adjacency_matrices_=now(replicates.B, past),
-        covariance=given_past(resampled.estimate.marginals.cov, past),
-        covariances=given_past(replicates.cov, past),
+        lagged_matrices_=dict(by_lag(replicates.B, past)),
+        covariance=resampled.estimate.marginals.cov,
+        covariances=replicates.cov,
         failed=replicates.failed,
-        constraints=known.constraints(names) if known else None,
+        constraints=_constraints(known, names, past),
         units=resampled.units,
         freedom=float(resampled.units - resampled.blocks) if resampled.units else math.inf,
         smallest_group=resampled.smallest,
         without=without,
         filled=background.filled,
     )
+
+
+def _constraints(known: Knowledge | None, names: Sequence[str], past: int) -> Constraints | None:
+    """What is known of the variables of now, and of time."""
+    constraints = known.constraints(names) if known else None
+    return (constraints or Constraints.none(len(names))).with_past(past) if past else constraints
 
 
 def _over(prepared: Prepared, transport: InProcess) -> Prepared:
@@ -169,6 +178,8 @@ def _by_rows(
 ) -> Finding:
     """Draw rows with replacement and run the whole method again."""
     run, transport, settings = prepared.run, prepared.transport, prepared.run.settings
+    if run.setting.past:
+        raise ConfigError("single rows of a series are never drawn, for they depend on each other: resample='groups'")
     if run.setting.fills_gaps or settings.within == "auto":
         raise ConfigError("resample='rows' cannot choose or fill anew in every replicate; take resample='groups'")
     assert isinstance(transport, InProcess)

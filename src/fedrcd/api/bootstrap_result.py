@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from numbers import Integral, Real
@@ -15,10 +15,15 @@ import numpy as np
 from fedrcd.api.discover import BY_BOOTSTRAP
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.leave_one_site_out import Without, cannot_be_spared, changes_without
+from fedrcd.api.result_over_time import identified, require_past, require_steps, response_table
+from fedrcd.confidence.response_errors import response_errors
 from fedrcd.confidence.standard_errors import effect_errors
+from fedrcd.data.past_names import earlier
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import ancestry, total_effects
 from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.graphs.over_time import responses, widened
+from fedrcd.methods.past import by_lag, now
 from fedrcd.methods.weights import refit
 from fedrcd.typing import IntMatrix, Matrix
 
@@ -38,8 +43,10 @@ class Bootstrap:
         Causal order of each replicate.
     adjacency_matrices_ : (replicates, p, p) array
         Effects of each replicate, [i, j] for j on i.
+    lagged_matrices_ : dict of int to (replicates, p, p) array
+        Effects of earlier values by lag, of each replicate.
     covariance, covariances : (p, p) and (replicates, p, p) array
-        Covariance of all rows, and of each replicate.
+        Covariance of all rows, and of each replicate; with those of the steps before, of rows with a past.
     units : int
         Groups that were resampled, of all blocks of rows; 0 where rows were.
     freedom : float
@@ -68,6 +75,7 @@ class Bootstrap:
     without: Mapping[str, Without]
     constraints: Constraints | None = None
     filled: bool = False
+    lagged_matrices_: Mapping[int, Matrix] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Number of replicates."""
@@ -89,6 +97,10 @@ class Bootstrap:
     def edge_probabilities(self) -> pd.DataFrame:
         """Share of replicates with each direct effect: row i, column j for j on i."""
         return self._frame(self.get_probabilities())
+
+    def lagged_probabilities(self) -> dict[int, pd.DataFrame]:
+        """Share of replicates with each effect of earlier values, by lag: row i, column j for j on i."""
+        return {lag: self._frame((drawn != 0).mean(axis=0)) for lag, drawn in sorted(self.lagged_matrices_.items())}
 
     def path_probabilities(self) -> pd.DataFrame:
         """Share of replicates with a directed path, of any length, from the column's to the row's variable."""
@@ -154,42 +166,90 @@ class Bootstrap:
         deviations of the replicates as Student's t with the groups' degrees of freedom says. `probability` is how often
         the edge, or the path, is found again: without it the interval says little.
         """
-        from scipy.stats import t
-
-        require_level(level)
         if self.no_intervals:
             raise ConfigError(self.no_intervals)
         found = self.effects(kind)
-        refits = np.stack([refit(cov, np.nan_to_num(self.discovery.B) != 0) for cov in self.covariances])
+        refits = now(self._refits(), self._lags)
         if kind == "total":
             refits = np.stack([total_effects(one) for one in refits])
-        reach = t.ppf((1 + level) / 2, self.freedom) * refits.std(axis=0, ddof=1)
+        reach = self._reach(refits, level)
         at = [(self.names.index(e), self.names.index(c)) for c, e in zip(found["cause"], found["effect"], strict=True)]
         own = np.array([reach[place] for place in at])
         found.insert(3, "low", found["estimate"] - own)
         found.insert(4, "high", found["estimate"] + own)
         return found
 
+    def lagged_intervals(self, level: float = 0.95) -> pd.DataFrame:
+        """Intervals for effects of earlier values, as `intervals` has them for those within a step."""
+        import pandas as pd
+
+        require_past(self.discovery)
+        reach, again = by_lag(self._reach(self._refits(), level), self._lags), self.lagged_probabilities()
+        rows = []
+        for edge in self.discovery.lagged_edges():
+            at = self.names.index(edge.effect), self.names.index(edge.cause)
+            own = reach[edge.lag][at]
+            spread = edge.weight, edge.weight - own, edge.weight + own
+            rows.append((edge.cause, edge.lag, edge.effect, *spread, again[edge.lag].iloc[at]))
+        return pd.DataFrame(rows, columns=["cause", "lag", "effect", "estimate", "low", "high", "probability"])
+
+    def impulse_responses(self, steps: int = 10, level: float = 0.95) -> pd.DataFrame:
+        """Total effects over time as `Discovery.impulse_responses`, with intervals from the replicates."""
+        require_past(self.discovery)
+        found, lags = self.discovery, self._lags
+        refits = self._refits()
+        drawn = np.stack([np.stack(responses(now(B, lags), by_lag(B, lags), require_steps(steps))) for B in refits])
+        reach = self._reach(drawn, level)
+        known = responses(np.nan_to_num(found.B), identified(found.lagged_effects), steps)
+        return response_table(self.names, known, list(reach), 1.0)
+
+    @property
+    def _lags(self) -> int:
+        return max(self.discovery.lagged_effects, default=0)
+
+    def _refits(self) -> Matrix:
+        """The effects of the graph that was found, fitted again in every replicate, with those of earlier values."""
+        found = self.discovery
+        edges = widened(np.nan_to_num(found.B), identified(found.lagged_effects)) != 0
+        return np.stack([refit(cov, edges) for cov in self.covariances])
+
+    def _reach(self, drawn: Matrix, level: float) -> Matrix:
+        """How far intervals reach to both sides, from what replicates gave."""
+        from scipy.stats import t
+
+        require_level(level)
+        if self.no_intervals:
+            raise ConfigError(self.no_intervals)
+        reach: Matrix = t.ppf((1 + level) / 2, self.freedom) * drawn.std(axis=0, ddof=1)
+        return reach
+
     def select(self, threshold: float = 0.5) -> Discovery:
         """The discovery with the edges along its order that at least this share of replicates has, fitted again."""
         require_threshold(threshold)
-        if self.discovery.lagged:
-            raise ConfigError(
-                "edges of rows that go back in time are not selected by bootstrap yet; take weights='bic'"
-            )
         if self.discovery.options.get("hidden"):
             raise ConfigError("hidden=True selects effects by itself; they are not selected by bootstrap")
-        probable = self.get_probabilities() >= threshold
-        order = np.array([self.names.index(name) for name in self.discovery.order])
+        lags = self._lags
+        before = {lag: (drawn != 0).mean(axis=0) for lag, drawn in self.lagged_matrices_.items()}
+        probable = widened(self.get_probabilities(), before) >= threshold
+        p = len(self.names)
+        order = np.array([*earlier(p, lags), *(self.names.index(name) for name in self.discovery.order)])
         constraints = self.constraints or Constraints.none(len(order))
         edges = constraints.grow(order, lambda target, _required, free: probable[target, free])
         base = self.discovery.options["weights"]
         options = {**self.discovery.options, "weights": BY_BOOTSTRAP, "base": base, "threshold": float(threshold)}
-        found = replace(self.discovery, B=refit(self.covariance, edges), options=options)
+        B = refit(self.covariance, edges)
+        found = replace(self.discovery, B=now(B, lags), lagged_effects=dict(by_lag(B, lags)), options=options)
         if self.discovery.errors is None:
             return found
         errors = effect_errors(self.covariance, self.discovery.rows, edges)
-        return replace(found, errors=errors.direct, total_errors=errors.total)
+        over_time = response_errors(self.covariance, self.discovery.rows, edges, lags) if lags else []
+        return replace(
+            found,
+            errors=now(errors.direct, lags),
+            total_errors=now(errors.total, lags),
+            lagged_errors=dict(by_lag(errors.direct, lags)),
+            response_errors=dict(enumerate(over_time)),
+        )
 
     def leave_one_site_out(self) -> pd.DataFrame:
         """Per site: how many pairs with a path are turned round, and how edges change, without it.

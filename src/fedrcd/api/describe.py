@@ -22,6 +22,7 @@ from fedrcd.api.notes import (
     standardised_by_sites,
     variance_agreement,
 )
+from fedrcd.confidence.response_errors import response_errors
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
 from fedrcd.methods.hidden.search import SURE
@@ -151,6 +152,9 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
     has_errors = estimate.marginals.even and not background.filled and estimate.hidden is None
     before = _before(whole.order, whole.marginals) if has_errors and not past else None
     errors = effect_errors(whole.marginals.cov, whole.marginals.worth, whole.B != 0) if has_errors else None
+    responses = (
+        response_errors(whole.marginals.cov, whole.marginals.worth, whole.B != 0, past) if has_errors and past else []
+    )
     checked = finding.checked
     return Discovery(
         names=names,
@@ -174,7 +178,9 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         )
         if past
         else tuple(background.holdings),
-        lagged=dict(by_lag(whole.B, past)),
+        lagged_effects=dict(by_lag(whole.B, past)),
+        lagged_errors=dict(by_lag(errors.direct, past)) if errors else {},
+        response_errors=dict(enumerate(responses)),
         versions=software_versions(),
         confidence=now(finding.resampled.replicates.edge_shares(), past) if finding.resampled else None,
         errors=now(errors.direct, past) if errors else None,

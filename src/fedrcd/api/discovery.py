@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedrcd.api.discovery_file import from_text, read_text, require_consistent, to_text
+from fedrcd.api.result_over_time import identified, responses_of, unrolled_of
+from fedrcd.data.past_names import past_names
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.graphs.dag import identified_total_effects, standardised_effects, total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
+from fedrcd.graphs.over_time import widened
 from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
 
@@ -41,6 +44,16 @@ class TraceStep:
     chosen: str
     margin: float
     scores: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LaggedEdge:
+    """One effect over time: one unit of `cause` adds `weight` units of `effect`, `lag` steps later."""
+
+    cause: str
+    lag: int
+    effect: str
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +117,11 @@ class Discovery:
     settings : dict
         How the tables were taken, as far as it was not by default: `within`, `missing`, `trim` and so on, and
         `knowledge`, the statements that the result keeps to.
-    lagged : dict of int to (p, p) array
-        Effects of earlier values by lag: entry [i, j] of `lagged[1]` is the effect of j on i one step later.
+    lagged_effects, lagged_errors : dict of int to (p, p) array
+        Effects of earlier values by lag, and their standard errors: entry [i, j] of `lagged_effects[1]` is the effect
+        of j on i one step later; `lagged` is the same with names.
+    response_errors : dict of int to (p, p) array
+        Standard errors of total effects over time, by steps; `impulse_responses` uses them.
     epsilon, delta : float, optional
         The differential privacy that the sums kept, if noise was added to them.
     signatures : tuple of dict
@@ -152,7 +168,9 @@ class Discovery:
     holdings: tuple[Holding, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    lagged: dict[int, Matrix] = field(repr=False, default_factory=dict)
+    lagged_effects: dict[int, Matrix] = field(repr=False, default_factory=dict)
+    lagged_errors: dict[int, Matrix] = field(repr=False, default_factory=dict)
+    response_errors: dict[int, Matrix] = field(repr=False, default_factory=dict)
     epsilon: float | None = None
     delta: float | None = None
     signatures: tuple[dict[str, Any], ...] = ()
@@ -169,6 +187,27 @@ class Discovery:
     def adjacency(self) -> pd.DataFrame:
         """Effects as a DataFrame: row i, column j is the effect of j on i."""
         return self._frame(self.B)
+
+    @property
+    def lagged(self) -> dict[int, pd.DataFrame]:
+        """Effects of earlier values by lag, each as `adjacency`: in `lagged[1]`, row i, column j is that of j on i."""
+        return {lag: self._frame(effects) for lag, effects in sorted(self.lagged_effects.items())}
+
+    def impulse_responses(self, steps: int = 10, level: float = 0.95) -> pd.DataFrame:
+        """Total effects over time: of one unit more of a cause now, at once and up to `steps` steps later.
+
+        Columns are cause, effect, step and response, and error, low and high where there are standard errors, up to ten
+        steps. These take rows as independent given their past; `Bootstrap.impulse_responses` resamples subjects.
+        """
+        require_level(level)
+        return responses_of(self, steps, level)
+
+    def unrolled(self, steps: int | None = None) -> Discovery:
+        """The graph over time: the variables of now and of steps before, `dose[t-1]`, with all effects among them.
+
+        Its tables, exports and pictures are about these; as many steps as effects go back, unless more are wanted.
+        """
+        return unrolled_of(self, steps)
 
     def total_effects(self) -> pd.DataFrame:
         """Total effects over all directed paths: row i, column j is the total effect of j on i.
@@ -240,17 +279,29 @@ class Discovery:
         """Pairs (cause, effect) between which an effect may be, but is not identified."""
         return [(self.names[j], self.names[i]) for j, i in np.argwhere(np.isnan(self.B.T)).tolist()]
 
+    def lagged_edges(self) -> list[LaggedEdge]:
+        """Effects `(cause, lag, effect, weight)` of earlier values, strongest first."""
+        listed = [
+            LaggedEdge(edge.cause, lag, edge.effect, edge.weight)
+            for lag, effects in identified(self.lagged_effects).items()
+            for edge in edge_list(effects, self.names)
+        ]
+        return sorted(listed, key=lambda edge: -abs(edge.weight))
+
     def to_networkx(self) -> nx.DiGraph:
-        """A graph with edges from cause to effect and attribute `weight`; for hidden causes both ways, without it."""
-        return to_networkx(self._identified, self.names, self._shared)
+        """A graph with edges from cause to effect and attribute `weight`; for hidden causes both ways, without it.
+
+        As all exports, with effects of earlier values: `dose[t-1]` is a variable of its own.
+        """
+        return to_networkx(*self._exported)
 
     def to_dot(self) -> str:
         """Graphviz text with edges from cause to effect."""
-        return to_dot(self._identified, self.names, self._shared)
+        return to_dot(*self._exported)
 
     def to_gml(self) -> str:
         """GML text with edges from cause to effect."""
-        return to_gml(self._identified, self.names, self._shared)
+        return to_gml(*self._exported)
 
     def to_svg(self) -> str:
         """A picture in SVG: causes above effects, lines as wide as effects are strong."""
@@ -325,6 +376,9 @@ class Discovery:
             )
         lines.append("order: " + ", ".join(self.order))
         lines += [f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}" for edge in edges]
+        lines += [
+            f"  {edge.cause} -> {edge.effect}  {edge.weight:+.4g}, {_ago(edge.lag)}" for edge in self.lagged_edges()
+        ]
         lines += [f"  {pair.one} <-> {pair.other}  hidden cause" for pair in self.confounded]
         lines += [f"errors: {self.verdict}"] if self.verdict and not self.verdict.startswith(DOUBTFUL) else []
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
@@ -335,6 +389,12 @@ class Discovery:
         return np.where(np.isnan(self.B), 0.0, self.B)
 
     @property
+    def _exported(self) -> tuple[Matrix, Sequence[str], list[tuple[str, str]]]:
+        """What other programs are given: effects, variables, and pairs that share a hidden cause."""
+        lags = max(self.lagged_effects, default=0)
+        return widened(self._identified, identified(self.lagged_effects)), past_names(self.names, lags), self._shared
+
+    @property
     def _shared(self) -> list[tuple[str, str]]:
         """Pairs that share a hidden cause."""
         return [(pair.one, pair.other) for pair in self.confounded]
@@ -343,6 +403,10 @@ class Discovery:
         import pandas as pd
 
         return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def _ago(lag: int) -> str:
+    return "one step later" if lag == 1 else f"{lag} steps later"
 
 
 def require_level(level: object) -> None:

@@ -33,6 +33,8 @@ MATRICES = {"confidence": 1.0, "errors": np.inf, "total_errors": np.inf, "errors
 ONLY_IF_SET = (
     "state_id",
     "lagged",
+    "lagged_errors",
+    "response_errors",
     "epsilon",
     "delta",
     "signatures",
@@ -51,19 +53,25 @@ SINCE = dict.fromkeys(
 )
 """Fields that older versions of the format do not have, and the first that does."""
 
+BY_STEP = {"lagged": "lagged_effects", "lagged_errors": "lagged_errors", "response_errors": "response_errors"}
+"""Matrices by steps of time, under the names of the file, and the fields that they are."""
+
 TEXTS = ("names", "order", "start", "notes")
 TUPLES = ("variances", "standardised_order", "signatures", "verified_by")
 
 
 def to_text(found: Discovery) -> str:
     """The JSON text of a discovery."""
-    apart = {"B", "lagged", *MATRICES, "effects_before", *_records()}
+    apart = {"B", *BY_STEP.values(), *MATRICES, "effects_before", *_records()}
     plain = {name: getattr(found, name) for name in found.__dataclass_fields__ if name not in apart}
     content = {
         "format": FORMAT,
         **plain,
         "B": _with_nulls(found.B),
-        "lagged": {str(lag): _with_nulls(effects) for lag, effects in sorted(found.lagged.items())},
+        **{
+            name: {str(step): _with_nulls(values) for step, values in sorted(getattr(found, field).items())}
+            for name, field in BY_STEP.items()
+        },
         **{
             name: _with_nulls(getattr(found, name))
             for name in (*MATRICES, "effects_before")
@@ -86,7 +94,7 @@ def from_text(text: str) -> dict[str, Any]:
         raise FileError(f"not a discovery: broken JSON in line {problem.lineno}") from None
     version = _version(content)
     for name in content:
-        if name not in Discovery.__dataclass_fields__:
+        if BY_STEP.get(name, name) not in Discovery.__dataclass_fields__ or name == BY_STEP["lagged"]:
             raise FileError(f"it holds {name!r}, which this version of fedrcd does not know; upgrade fedrcd")
         if SINCE.get(name, 1) > version:
             raise FileError(f"it holds {name!r}, which files of format {FAMILY}/{version} do not have")
@@ -104,8 +112,9 @@ def from_text(text: str) -> dict[str, Any]:
         content |= {name: tuple(content[name]) for name in TUPLES if name in content}
         if "ancestors" in content:
             content["ancestors"] = tuple((str(cause), str(effect)) for cause, effect in content["ancestors"])
-        if "lagged" in content:
-            content["lagged"] = {int(lag): _matrix(effects) for lag, effects in content["lagged"].items()}
+        for name in BY_STEP.keys() & content.keys():
+            values = content.pop(name)
+            content[BY_STEP[name]] = {int(step): _matrix(one) for step, one in values.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise FileError(f"not a complete discovery: {problem}") from None
     fields: dict[str, Any] = content
@@ -132,8 +141,15 @@ def require_consistent(found: Discovery) -> None:
     known = np.where(open_effects, 0.0, found.B)
     if not np.isfinite(known).all() or np.triu(known[np.ix_(order, order)]).any() or np.diagonal(open_effects).any():
         raise FileError("not a discovery: its effects do not follow its order")
-    if any(lag < 1 or one.shape != (p, p) or np.isinf(one).any() for lag, one in found.lagged.items()):
-        raise FileError("not a discovery: its lagged effects are not one matrix of its variables per lag of at least 1")
+    for values, least, what in (
+        (found.lagged_effects, 1, "lagged effects"),
+        (found.lagged_errors, 1, "errors of lagged effects"),
+        (found.response_errors, 0, "errors of responses"),
+    ):
+        if any(step < least or one.shape != (p, p) or np.isinf(one).any() for step, one in values.items()):
+            raise FileError(
+                f"not a discovery: its {what} are not one matrix of its variables per lag of at least {least}"
+            )
     if not all(isinstance(unit, str) for unit in found.units.values()) or not found.units.keys() <= set(found.names):
         raise FileError("not a discovery: its units are not texts by the names of its variables")
     if not all(isinstance(count, int) and count >= 0 for count in found.left_out.values()):

@@ -22,6 +22,7 @@ from fedrcd.api.tables import prepare
 from fedrcd.data.open_tables import open_tables
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError, FedrcdWarning
+from fedrcd.graphs.over_time import beside
 from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.em_moments import ask_moments
 from fedrcd.methods.settings import OF_TABLES, Settings, parameters
@@ -139,9 +140,10 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         """Replicates of the discovery; see `fedrcd.bootstrap`.
 
         A single table is resampled row by row, as in `lingam`; several are resampled by groups of rows, of which only
-        sums leave a site.
+        sums leave a site, and rows of series by subjects or stretches of time.
         """
-        rows = resample or ("groups" if isinstance(X, list | tuple) and len(X) > 1 and not self.stack else "rows")
+        several = isinstance(X, list | tuple) and len(X) > 1 and not self.stack
+        rows = resample or ("groups" if several or self.lags else "rows")
         settings = self._settings()
         if settings["weights"] == BY_BOOTSTRAP:
             base = settings.get("base", SELECT_BY_BOOTSTRAP["base"])
@@ -175,7 +177,8 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
                 stacklevel=2,
             )
         cov = self._covariance(X)
-        given = [from_index, *np.flatnonzero(self.adjacency_matrix_[from_index]).tolist()]
+        effects = beside(self.adjacency_matrix_, self.discovery_.lagged_effects)
+        given = [from_index, *np.flatnonzero(effects[from_index]).tolist()]
         return float(np.linalg.solve(cov[np.ix_(given, given)], cov[given, to_index])[0])
 
     def get_error_independence_p_values(self, X: Any) -> Matrix:
@@ -193,7 +196,9 @@ class FedLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
 
     def _covariance(self, X: Any) -> Matrix:
         """Pooled covariance, in one round, and some more where gaps are filled."""
-        settings = Settings.of(self.discovery_.method, variables=self.discovery_.names, **self._table_settings())
+        lags = max(self.discovery_.lagged_effects, default=0)
+        how = self._table_settings() | {"lags": lags}
+        settings = Settings.of(self.discovery_.method, variables=self.discovery_.names, **how)
         run = prepare(self._as_fitted(X), settings).run
         setting = run.setting
         if setting.fills_gaps:

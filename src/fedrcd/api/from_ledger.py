@@ -173,7 +173,7 @@ def _settings(ledger: Ledger, method: str, knowledge: KnowledgeLike | None, opti
         )
     settings.require_selection_here()
     settings.check_options()
-    known = None if knowledge is None else as_knowledge(knowledge, ledger.configuration.variables)
+    known = None if knowledge is None else as_knowledge(knowledge, ledger.configuration.setting().present)
     arithmetic: Any = _arithmetic_of(ledger.configuration.grid)
     return replace(settings, knowledge=known, arithmetic=arithmetic)
 
@@ -234,7 +234,7 @@ def _choose(transport: LedgerTransport) -> Choice:
     """What `auto` takes: the scale-free method that the stored sums allow."""
     setting = transport.setting
     tensor = TENSOR in transport.pooled and (setting.layout is None or setting.layout.covers_quadruples())
-    return choose(Circumstances(p=len(setting.variables), rows=0, stored_tensor=tensor))
+    return choose(Circumstances(p=len(setting.variables), rows=0, stored_tensor=tensor, past=bool(setting.past)))
 
 
 def _arithmetic_of(grid: Grid | None) -> str | None:

@@ -190,7 +190,7 @@ class Machines:
         if not waiting.trust_coordinator:
             require_no_trust(self.federation, settings.method, check=bool(asked.get("check")), masked=masked)
         if settings.knowledge is not None:
-            known = as_knowledge(settings.knowledge, self.federation.variables)
+            known = as_knowledge(settings.knowledge, self.federation.present)
             settings = replace(settings, knowledge=known)
         if masked:
             settings = replace(settings, masked=True)
@@ -211,7 +211,7 @@ class Machines:
             **asked,
         )
         if settings.knowledge is not None:
-            settings.knowledge.constraints(self.federation.variables)
+            settings.knowledge.constraints(self.federation.present)
         return plan
 
     def resampled(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from fedrcd.api.inputs import as_list
-from fedrcd.data.past import Series, SeriesReport, read_series, with_past
+from fedrcd.data.past import SeriesReport, with_past
+from fedrcd.data.series import read_series, require_apart
 from fedrcd.data.table import Table
-from fedrcd.errors import DataError
 from fedrcd.methods.settings import MOST_LAGS, Settings
 
 
@@ -26,22 +25,8 @@ def tables_with_past(tables: Any, settings: Settings) -> tuple[list[Table], list
         paths = [os.fspath(given) if isinstance(given, str | os.PathLike) else label for given, label in several]
         series = [replace(one, source=path) for one, path in zip(series, paths, strict=True)]
     if settings.subject:
-        _require_apart(series)
+        require_apart(series)
     lags = MOST_LAGS if settings.lags == "auto" else int(settings.lags)
     formed, reports = with_past(series, lags, subjects=bool(settings.subject))
     tables = [replace(one, site=given.site, block=given.block) for one, given in zip(formed, labels, strict=True)]
     return tables, reports
-
-
-def _require_apart(several: Sequence[Series]) -> None:
-    """Refuse a subject whose rows lie in two tables: its steps would be torn."""
-    met: dict[str, str] = {}
-    for series in several:
-        shared = [
-            name for name in dict.fromkeys(series.subjects) if met.setdefault(name, series.source) != series.source
-        ]
-        if shared:
-            raise DataError(
-                f"{len(shared)} subjects are in {met[shared[0]]} and in {series.source}; a series lies in one table; "
-                "give different subjects different names"
-            )

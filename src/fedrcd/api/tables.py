@@ -16,7 +16,8 @@ from fedrcd.api.notes import far_apart, left_out, notes_on_sites, require_covera
 from fedrcd.api.over_time import tables_with_past
 from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
-from fedrcd.data.past import SeriesReport, past_names
+from fedrcd.data.past import SeriesReport
+from fedrcd.data.past_names import past_names
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
@@ -197,6 +198,7 @@ def _over(transport: Transport, settings: Settings, *, one_round: bool) -> Run:
             all_columns_somewhere=layout is None or layout.complete_rows() > 0,
             complete_rows=not setting.fills_gaps,
             one_round=one_round or is_masked(transport),
+            past=bool(setting.past),
         )
         choice = choose(known)
     card = find(choice.method)
@@ -306,6 +308,7 @@ def _circumstances(
         all_columns_somewhere=any(set(block.columns) == everything for block in blocks),
         complete_rows=complete,
         one_round=one_round,
+        past=bool(transport.setting.past),
         memory=available_memory(),
         sites=len(blocks),
         threads=available_threads(),

@@ -37,6 +37,7 @@ def coverage(
     """Show which columns are together at some site, which methods can run, and what is missing for the others."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.masking.possible import described
+    from fedrcd.federation.past_costs import past_costs
     from fedrcd.methods.coverage_report import coverage_report
 
     if picture and picture.suffix != ".svg":
@@ -44,30 +45,31 @@ def coverage(
     with progress_bar("counting combinations"):
         federation = read_federation(file)
         report, masks = coverage_report(federation.layout()), described(federation)
+        costs = past_costs(federation)
     if picture:
         try:
             picture.write_text(svg(report), encoding="utf-8")
         except OSError as problem:
             raise FileError(f"cannot write {picture}: {problem.strerror}") from None
     if json:
-        print(as_json(report, masks))
+        print(as_json(report, masks, costs))
         return
     show(report)
-    for line in masks:
+    for line in [*costs, *masks]:
         print(line)
     if picture:
         print(f"written: {picture}")
 
 
-def as_json(report: CoverageReport, masks: list[str]) -> str:
-    """The report for programs; verdicts, remedies and what can be masked in words too."""
+def as_json(report: CoverageReport, masks: list[str], past_costs: list[str]) -> str:
+    """The report for programs; verdicts, remedies, what can be masked and what a past costs in words too."""
     import json
     from dataclasses import asdict
 
     content = asdict(report)
     content["verdicts"] = [{**asdict(verdict), "words": verdict.words} for verdict in report.verdicts]
     content["remedies"] = [{**asdict(remedy), "words": remedy.words} for remedy in report.remedies]
-    return json.dumps({**content, "masks": masks}, indent=1)
+    return json.dumps({**content, "masks": masks, "past_costs": past_costs}, indent=1)
 
 
 def show(report: CoverageReport) -> None:

@@ -9,6 +9,10 @@
     trial = false               # true: made-up data, rules may be switched off, nothing need be signed
     development_keys = false    # true: one machine made all keys, and can take masks off
     colluding = 1               # masks hide every site from the coordinator and so many of the others together
+    lags = 0                    # steps of time that every row goes back: the sites put each beside those before it
+    time_column = ""            # at the sites, with lags: when a row was; without, rows lie in order
+    step = 0.0                  # with time_column: how far apart rows are; days for dates, seconds for times
+    subject_column = ""         # with lags and unit = "row": whose series a row is of; a subject is its identifier
 
     [frame.age]                 # optional: what the variable is centred by and divided by
     centre = 50.0
@@ -42,13 +46,14 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedrcd.data.agreed import Agreed
+from fedrcd.data.past_names import past_names, steps_back
 from fedrcd.data.toml_file import read_toml
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.statistics.coverage import Holding, Layout
@@ -90,6 +95,8 @@ class BlockEntry:
 class Federation:
     """What a federation file says; made only if it is consistent.
 
+    With `lags`, variables, columns and frames are those of rows with their past, as `with_past` makes them of a file's.
+
     Parameters
     ----------
     variables : (p,) tuple of str
@@ -112,6 +119,13 @@ class Federation:
         Under masks, how many sites may collude with the coordinator without learning the sums of another.
     agreed : Agreed
         What sites take in runs of several rounds without a person's approval.
+    lags : int
+        Steps of time that every row goes back.
+    time_column, subject_column : str
+        Columns of the sites' tables that say when a row was, and whose series it is of where that is no person; empty
+        where rows lie in their order, and in one series. A subject's series is known by its identifier.
+    step : float
+        How far apart rows are, in the unit of the times.
 
     Raises
     ------
@@ -130,6 +144,10 @@ class Federation:
     colluding: int = 1
     development_keys: bool = False
     agreed: Agreed = field(default_factory=Agreed)
+    lags: int = 0
+    time_column: str = ""
+    subject_column: str = ""
+    step: float = 0.0
 
     def __post_init__(self) -> None:
         _check_variables(self)
@@ -140,11 +158,33 @@ class Federation:
             raise ConfigError(f"unit: must be one of {', '.join(map(repr, UNITS))}, got {self.unit!r}")
         if self.agreed.knowledge is not None:
             try:
-                self.agreed.knowledge.constraints(self.variables)
+                self.agreed.knowledge.constraints(self.present)
             except ConfigError as problem:
                 raise ConfigError(f"[agreed] knowledge: {problem}") from None
         if self.colluding < 1:
             raise ConfigError(f"colluding: must be at least 1, got {self.colluding}")
+        _check_past(self)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The variables of now: all, but for those of steps before."""
+        return self.variables[: len(self.variables) // (self.lags + 1)]
+
+    @property
+    def rows_of_unit(self) -> int:
+        """Rows that one of a site's may be part of, where rows are protected: its own, and those that come after it."""
+        return self.lags + 1 if self.unit == "row" else 1
+
+    def with_past(self, lags: int, **more: Any) -> Federation:
+        """The same about rows that go so many steps back: every variable has one more name for each of them."""
+        past = {before: self.frame[name] for name in self.frame for before in past_names([name], lags)}
+        sites = tuple(replace(one, columns=past_names(one.columns, lags)) for one in self.sites)
+        variables = past_names(self.variables, lags)
+        return replace(self, variables=variables, sites=sites, frame=past, lags=lags, **more)
+
+    def measured(self, site: SiteEntry) -> tuple[str, ...]:
+        """The columns that a site's table has: those of now."""
+        return site.columns[: len(site.columns) // (self.lags + 1)]
 
     def layout(self) -> Layout:
         """Who holds what: a holding per site and block, in the order of the file."""
@@ -238,6 +278,28 @@ def _check_variables(federation: Federation) -> None:
     for name in variables:
         if name not in held:
             raise ConfigError(f"variables: no [[site]] has {name!r} in its columns")
+
+
+def _check_past(federation: Federation) -> None:
+    """Refuse a past that sites cannot form all alike."""
+    if federation.lags < 0:
+        raise ConfigError(f"lags: must be at least 0, got {federation.lags}")
+    if steps_back(federation.variables) != federation.lags:
+        raise ConfigError("variables: names that end in [t-1] are those of a step before, which lags = 1 makes")
+    time, subject = federation.time_column, federation.subject_column
+    for key in ("time_column", "subject_column", "step") if not federation.lags else ():
+        if getattr(federation, key):
+            raise ConfigError(f"{key}: needs lags, the number of steps that every row goes back")
+    if bool(time) != (federation.step > 0) or not math.isfinite(federation.step):
+        raise ConfigError("step: must be above 0 with time_column, and go with it: how far apart rows are, everywhere")
+    if subject and federation.unit == "subject":
+        raise ConfigError("subject_column: unit = 'subject' says that id_column is whose series a row is of")
+    named = [("time_column", time), ("subject_column", subject)]
+    columns = [name for _, name in named if name]
+    _require_distinct([*columns, federation.id_column, federation.block_column], "time_column, subject_column")
+    for key, column in named:
+        if column in federation.variables:
+            raise ConfigError(f"{key}: {column!r} is also in variables; when and whose a row is are never variables")
 
 
 def _check_sites(federation: Federation) -> None:
@@ -339,6 +401,10 @@ KEYS = {
             "trial": FLAG,
             "development_keys": FLAG,
             "colluding": COUNT,
+            "lags": COUNT,
+            "time_column": TEXT,
+            "subject_column": TEXT,
+            "step": NUMBER,
         },
     ),
     "[frame.NAME]": _Keys({"centre": NUMBER, "scale": NUMBER}, {"unit": TEXT}),
@@ -354,13 +420,16 @@ def _federation(content: Mapping[str, Any]) -> Federation:
     fields = _fields(content, "the file", KEYS["the file"])
     sites, blocks, frame = fields.pop("site"), fields.pop("block"), fields.pop("frame", {})
     agreed = fields.pop("agreed", {})
-    return Federation(
+    of_time = {key: fields.pop(key) for key in ("lags", "time_column", "subject_column", "step") if key in fields}
+    lags = of_time.pop("lags", 0)
+    federation = Federation(
         sites=tuple(_site(table, f"[[site]] {k}") for k, table in enumerate(sites, 1)),
         blocks=tuple(_block(table, f"[[block]] {k}") for k, table in enumerate(blocks, 1)),
         frame={name: _variable_frame(table, f"[frame.{_key(name)}]") for name, table in frame.items()},
         agreed=Agreed.read(_fields(agreed, "[agreed]", KEYS["[agreed]"])),
         **fields,
     )
+    return federation.with_past(lags, **of_time) if lags > 0 else replace(federation, lags=lags, **of_time)
 
 
 def _site(table: Mapping[str, Any], where: str) -> SiteEntry:
@@ -401,7 +470,7 @@ def _said(value: object) -> str:
 
 def federation_lines(federation: Federation) -> Iterator[str]:
     """Lines of the file."""
-    yield f"variables = {_texts(federation.variables)}  # this order breaks every tie"
+    yield f"variables = {_texts(federation.present)}  # this order breaks every tie"
     yield f"id_column = {_text(federation.id_column)}"
     yield f"block_column = {_text(federation.block_column)}"
     if federation.unit != "row":
@@ -412,14 +481,21 @@ def federation_lines(federation: Federation) -> Iterator[str]:
         yield "development_keys = true"
     if federation.colluding != 1:
         yield f"colluding = {federation.colluding}"
-    yield from frame_lines(federation.frame)
+    if federation.lags:
+        yield f"lags = {federation.lags}"
+    for key in ("time_column", "subject_column"):
+        if getattr(federation, key):
+            yield f"{key} = {_text(getattr(federation, key))}"
+    if federation.step:
+        yield f"step = {federation.step!r}"
+    yield from frame_lines({name: one for name, one in federation.frame.items() if name in federation.present})
     if federation.agreed != Agreed():
         yield from federation.agreed.lines()
     for site in federation.sites:
         yield from ("", "[[site]]", f"name = {_text(site.name)}")
         if site.key:
             yield f"key = {_text(site.key)}"
-        yield f"columns = {_texts(site.columns)}"
+        yield f"columns = {_texts(federation.measured(site))}"
         yield f"blocks = {_texts(site.blocks)}"
     for block in federation.blocks:
         yield from ("", "[[block]]", f"label = {_text(block.label)}", f"rows = {block.rows}")

@@ -1,27 +1,19 @@
-"""Rows with a past: every row beside those of the steps of time before it, within one subject.
-
-A subject is whatever has a series of its own: a patient, a machine. A table without subjects is one series.
-"""
+"""Rows with a past: every row beside those of the steps of time before it, within one subject."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedrcd.data.sources.arrow_rows import ArrowRows
-from fedrcd.data.sources.held import fetched, held
-from fedrcd.data.sources.opening import source_of
+from fedrcd.data.federation import Federation
+from fedrcd.data.past_names import past_names
+from fedrcd.data.series import Series
 from fedrcd.data.table import Table
-from fedrcd.errors import ConfigError, DataError
-from fedrcd.suggest import did_you_mean
-from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fedrcd.errors import DataError
+from fedrcd.typing import BoolMatrix, IntVector
 
 EVEN = 1e-6
 """Share of a step by which two steps of time may differ and count as equal."""
@@ -50,41 +42,6 @@ class SeriesReport:
         return f"{self.source}: {self.rows:,} rows of {series} have their past" + (f"; {why}" if why else "")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
-    """The rows of one table, sorted by subject and time."""
-
-    source: str
-    columns: tuple[str, ...]
-    values: Matrix
-    subjects: tuple[str, ...]
-    """Of each row; empty where nobody said."""
-    times: Vector | None
-
-    def starts(self) -> BoolMatrix:
-        """Whether a row is the first of its subject, shape (n,)."""
-        starts: BoolMatrix = np.arange(len(self.values)) == 0
-        if self.subjects:
-            whose = np.array(self.subjects)
-            starts[1:] = whose[1:] != whose[:-1]
-        return starts
-
-    def step(self) -> float | None:
-        """The step of time that is met most; None where rows have no time, or no subject has two."""
-        if self.times is None:
-            return None
-        steps = np.diff(self.times)[~self.starts()[1:]]
-        if not len(steps):
-            return None
-        met, how_often = np.unique(steps, return_counts=True)
-        return float(met[np.argmax(how_often)])
-
-
-def past_names(columns: Sequence[str], lags: int) -> tuple[str, ...]:
-    """Names of the variables now, and of those of each step before."""
-    return (*columns, *(f"{name}[t-{lag}]" for lag in range(1, lags + 1) for name in columns))
-
-
 def with_past(several: Sequence[Series], lags: int, *, subjects: bool) -> tuple[list[Table], list[SeriesReport]]:
     """Tables whose rows go back so many steps, and what became of their rows.
 
@@ -94,92 +51,31 @@ def with_past(several: Sequence[Series], lags: int, *, subjects: bool) -> tuple[
     step = _common_step(several)
     tables, reports = [], []
     for one in several:
-        table, report = _with_past(one, lags, step, subjects=subjects)
-        tables.append(table)
+        kept, report = _with_past(one, lags, step)
+        if not len(kept):
+            raise DataError(
+                f"{one.source}: no row has {lags} steps before it: the longest series has "
+                f"{int(_run(~one.starts()).max(initial=-1)) + 1} rows; ask for fewer lags"
+            )
+        ids = tuple(one.subjects[k] for k in kept) if subjects else _stretches(one, kept, lags)
+        tables.append(_table(one, kept, lags, ids))
         reports.append(report)
     return tables, reports
 
 
-def read_series(obj: Any, label: str, *, time: str, subject: str, drop: Sequence[str] = ()) -> tuple[Series, Table]:
-    """The rows of one table in order of time, and a table without rows that has its labels."""
-    given = obj if isinstance(obj, Table) else Table(obj)
-    if given.id or given.block_column:
-        raise ConfigError("rows with a past belong to a subject: name the column by subject=..., and no id or block")
-    if isinstance(given.data, np.ndarray):
-        if time or subject:
-            raise ConfigError(
-                "an array has no columns of times and subjects; give a DataFrame, a file or an Arrow table"
-            )
-        from fedrcd.data.open_tables import open_tables
+def site_with_past(several: Sequence[Series], federation: Federation) -> tuple[list[Table], list[SeriesReport]]:
+    """As `with_past`, of the blocks of a site: steps are as long as the federation file says.
 
-        (table,) = open_tables(given, label, gaps=True, drop=drop)
-        return Series(label, table.columns, table.values, (), None), given
-    place = source_of(given.data, label, drop)
-    apart = [name for name in (time, subject) if name]
-    names = place.schema().names
-    for what, name in (("time", time), ("subject", subject)):
-        if name and name not in names:
-            raise ConfigError(f"{place.name} has no column {name!r} for {what}{did_you_mean(name, names)}")
-    place = fetched(place, [name for name in names if name not in drop], [subject] if subject else [], math.inf)
-    rows = ArrowRows.of(place, drop=apart)
-    values = held(rows, math.inf).values
-    batches = list(place.batches(apart, [subject] if subject else [])) if apart else []
-    whose = tuple(str(one) for batch in batches for one in batch.column(subject).to_pylist()) if subject else ()
-    times = [_times(batch.column(time), time, place.name) for batch in batches] if time else None
-    when = None if times is None else np.concatenate([np.empty(0), *times])
-    return _sorted(Series(place.name, rows.columns, values, whose, when)), given
-
-
-def _times(column: pa.Array, name: str, source: str) -> Vector:
-    """A column of times as numbers: seconds, days or whatever its unit is."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    problem = DataError(
-        f"{source}: column {name!r} does not hold times; write numbers, dates, or ISO 8601 as 2026-01-31"
-    )
-    if column.null_count:
-        raise DataError(f"{source}: column {name!r} lacks a time in {column.null_count} rows; leave these rows out")
-    kind = column.type
-    if isinstance(column, pa.DictionaryArray):
-        column, kind = column.dictionary_decode(), column.type.value_type
-    try:
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            column = pc.cast(column, pa.timestamp("s"))
-        elif pa.types.is_date(kind):
-            column = pc.cast(column, pa.date32())
-        if pa.types.is_date(column.type):
-            column = pc.cast(column, pa.int32())
-        elif pa.types.is_temporal(column.type):
-            column = pc.cast(column, pa.int64())
-        times: Vector = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # no time as ISO has it, or a type that is no time
-        raise problem from None
-    if not np.isfinite(times).all():
-        raise problem
-    return times
-
-
-def _sorted(series: Series) -> Series:
-    """The rows by subject, as these are met, and by time."""
-    if not series.subjects and series.times is None:
-        return series
-    n = len(series.values)
-    codes = np.zeros(n, dtype=np.int64)
-    if series.subjects:
-        number = {name: k for k, name in enumerate(dict.fromkeys(series.subjects))}
-        codes = np.array([number[name] for name in series.subjects], dtype=np.int64)
-    order = np.lexsort((np.arange(n) if series.times is None else series.times, codes))
-    times = None if series.times is None else series.times[order]
-    if times is not None:
-        twins = int((np.diff(times) == 0)[np.diff(codes[order]) == 0].sum())
-        if twins:
-            whose = "of the same subject" if series.subjects else "of the table; name the column of subjects"
-            raise DataError(
-                f"{series.source}: {twins} rows have the time of another row {whose}; keep one row for each"
-            )
-    subjects = tuple(series.subjects[k] for k in order) if series.subjects else ()
-    return Series(series.source, series.columns, series.values[order], subjects, times)
+    Where subjects are protected, rows have their identifiers; where rows are, they have none, for each is part of
+    several. A block may have no rows.
+    """
+    tables, reports = [], []
+    for one in several:
+        kept, report = _with_past(one, federation.lags, federation.step or None)
+        ids = tuple(one.subjects[k] for k in kept) if federation.unit == "subject" else None
+        tables.append(_table(one, kept, federation.lags, ids))
+        reports.append(report)
+    return tables, reports
 
 
 def _common_step(several: Sequence[Series]) -> float | None:
@@ -194,27 +90,35 @@ def _common_step(several: Sequence[Series]) -> float | None:
     return known[0][1] if known else None
 
 
-def _with_past(series: Series, lags: int, step: float | None, *, subjects: bool) -> tuple[Table, SeriesReport]:
+def _with_past(series: Series, lags: int, step: float | None) -> tuple[IntVector, SeriesReport]:
+    """Which rows have all steps before them."""
     n, starts = len(series.values), series.starts()
     follows = ~starts
     if series.times is not None:
         steps = np.diff(series.times, prepend=np.nan)
         follows &= np.isclose(steps, step or 0.0, rtol=EVEN, atol=0.0)
-    kept = np.flatnonzero(_run(follows) >= lags)
+    kept: IntVector = np.flatnonzero(_run(follows) >= lags)
     opening = int((_run(~starts) < lags).sum())
-    if not len(kept):
-        raise DataError(
-            f"{series.source}: no row has {lags} steps before it: the longest series has "
-            f"{int(_run(~starts).max()) + 1} rows; ask for fewer lags"
-        )
+    name = f"block {series.block!r} of {series.source}" if series.block else series.source
+    return kept, SeriesReport(name, len(kept), int(starts.sum()), opening, n - len(kept) - opening)
+
+
+def _table(series: Series, kept: IntVector, lags: int, ids: tuple[str, ...] | None) -> Table:
     values = np.concatenate([series.values[kept - lag] for lag in range(lags + 1)], axis=1)
-    if subjects:
-        ids = tuple(series.subjects[k] for k in kept)
-    else:
-        length = max(SHORTEST * (lags + 1), math.ceil(n / STRETCHES))
-        ids = tuple(f"{series.source} {k // length}" for k in kept)
-    table = Table(values, columns=past_names(series.columns, lags), source=series.source, ids=ids)
-    return table, SeriesReport(series.source, len(kept), int(starts.sum()), opening, n - len(kept) - opening)
+    p, still = len(series.columns), []
+    if len(kept) > 1:
+        still = [name for j, name in enumerate(series.columns) if np.array_equal(values[:, j], values[:, j + p])]
+    if still:
+        raise DataError(
+            f"{series.source}: {still[0]!r} never changes within a series, so its past tells nothing; leave it out"
+        )
+    return Table(values, columns=past_names(series.columns, lags), source=series.source, ids=ids)
+
+
+def _stretches(series: Series, kept: IntVector, lags: int) -> tuple[str, ...]:
+    """Names of stretches of time, in place of subjects."""
+    length = max(SHORTEST * (lags + 1), math.ceil(len(series.values) / STRETCHES))
+    return tuple(f"{series.source} {k // length}" for k in kept)
 
 
 def _run(follows: BoolMatrix) -> IntVector:

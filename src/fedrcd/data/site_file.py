@@ -13,8 +13,10 @@ import numpy as np
 
 from fedrcd.data.checks import check_values
 from fedrcd.data.federation import Federation, SiteEntry
+from fedrcd.data.past import SeriesReport, site_with_past
 from fedrcd.data.repeated import most_repeated
 from fedrcd.data.rows import count_rows
+from fedrcd.data.series import series_of_site
 from fedrcd.data.sources.address import source_at
 from fedrcd.data.sources.arrow_rows import ArrowRows, require_number
 from fedrcd.data.sources.held import fetched, held
@@ -57,6 +59,8 @@ def read_site(
 
 def site_tables(place: Source, federation: Federation, site: SiteEntry) -> list[Table]:
     """As `read_site`, of a source."""
+    if federation.lags:
+        return past_of_site(place, federation, site)[0]
     rows = site_rows(place, federation, site)
     tables = []
     for label in site.blocks:
@@ -74,16 +78,32 @@ def site_tables(place: Source, federation: Federation, site: SiteEntry) -> list[
     return tables
 
 
+def past_of_site(place: Source, federation: Federation, site: SiteEntry) -> tuple[list[Table], list[SeriesReport]]:
+    """A table per block, of rows beside those of the steps before them, and what became of the rows of each."""
+    names = place.schema().names
+    _require_declared(names, federation, site, place.name)
+    for name in federation.measured(site):
+        require_number(place.schema().field(name).type, name, place.name)
+    formed, reports = site_with_past(series_of_site(place, federation, site), federation)
+    tables = []
+    for block, one in zip(site.blocks, formed, strict=True):
+        if count_rows(one):
+            check_values(replace(one, source=f"block {block!r} of {place.name}"), gaps=True)
+        tables.append(replace(one, site=site.name, block=block))
+    return tables, reports
+
+
 def site_rows(place: Source, federation: Federation, site: SiteEntry) -> ArrowRows:
     """The declared columns of a site's rows, with what identifies and labels them."""
     names = place.schema().names
     _require_declared(names, federation, site, place.name)
     texts = [name for name in (federation.id_column, federation.block_column) if name in names]
-    for name in site.columns:
+    columns = federation.measured(site)
+    for name in columns:
         require_number(place.schema().field(name).type, name, place.name)
-    near = fetched(place, site.columns, texts)
+    near = fetched(place, columns, texts)
     identified, labelled = (name if name in texts else "" for name in (federation.id_column, federation.block_column))
-    return ArrowRows(near, tuple(site.columns), identified, labelled)
+    return ArrowRows(near, columns, identified, labelled)
 
 
 def require_same_rows(tables: Sequence[Table]) -> None:
@@ -147,7 +167,7 @@ def matching(place: Source, federation: Federation, site: SiteEntry, conditions:
 
 def _require_declared(names: Sequence[str], federation: Federation, site: SiteEntry, source: str) -> None:
     """Refuse a table without the declared columns, or without labels where there are several blocks."""
-    for name in site.columns:
+    for name in federation.measured(site):
         if name not in names:
             raise DataError(f"{source} lacks column {name!r}, which the federation says site {site.name!r} holds")
     if federation.block_column not in names and len(site.blocks) > 1:

@@ -68,6 +68,7 @@ def choose_method(
         p=len(everything),
         rows=sum(block.rows for block in federation.blocks),
         seconds_per_round=SECONDS_PER_ROUND,
+        past=bool(federation.lags),
         all_columns_somewhere=any(set(site.columns) == everything for site in federation.sites),
         tensor_refused=any(one in LESS_MAY_DO for one in refused)
         or not all(_releases_tensor(holding, groups, counts=counts) for holding in holdings),

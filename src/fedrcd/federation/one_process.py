@@ -45,6 +45,11 @@ def in_process(
         for table, mine in zip(tables, own, strict=True)
     ]
     layout = cohort_layout(federation, names)
-    return InProcess(
-        sites, Setting(federation.variables, after_own(frame, within), layout, grid=ARITHMETIC[arithmetic])
+    setting = Setting(
+        federation.variables,
+        after_own(frame, within),
+        layout,
+        grid=ARITHMETIC[arithmetic],
+        past=federation.lags,
     )
+    return InProcess(sites, setting)

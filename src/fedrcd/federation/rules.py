@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,19 @@ class Rules:
         """
         least = self.rows_per_variable * p
         return max(self.batch, least, self.needed_tensor_rows(p) if depth >= TENSOR_DEPTH else 0)
+
+    def for_units_of(self, rows: int) -> Rules:
+        """The same for units of protection with up to so many rows each: rows count as one as many at a time.
+
+        Sums that would tell one row tell no subject if as many subjects are behind them as rows would have to be.
+        """
+        if rows <= 1:
+            return self
+        numbers: dict[str, Any] = {
+            name: getattr(self, name) * rows
+            for name in ("rows", "rows_per_variable", "rows_per_tensor", "cell", "batch")
+        }
+        return replace(self, **numbers, share=self.share / rows)
 
     @property
     def longest_wait(self) -> timedelta:

@@ -22,14 +22,14 @@ turn the orders of all of these and not that of `fedrcd-r`, which takes six roun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, inf
 from typing import NamedTuple
 
 from fedrcd.errors import ConfigError
 from fedrcd.methods.card import Card
 from fedrcd.methods.costs import Job, available_memory
-from fedrcd.methods.registry import METHODS, find, first
+from fedrcd.methods.registry import METHODS, build, find, first
 from fedrcd.methods.settings import AUTO
 
 __all__ = ["AUTO", "Choice", "Circumstances", "choose", "scale_free_default"]
@@ -53,6 +53,8 @@ class Circumstances:
     """Whether rows with missing values are left out; methods that ask for residuals need that."""
     one_round: bool = False
     """Whether only methods of one round will do."""
+    past: bool = False
+    """Whether rows go back in time."""
     far_apart: bool = False
     """Whether values of some rows stand far apart from all others."""
     memory: float = inf
@@ -100,7 +102,10 @@ class Choice(NamedTuple):
 
 def choose(circumstances: Circumstances) -> Choice:
     """The method for a federation: the first in rank that can run."""
-    card = first(lambda card: _suits(card, circumstances))
+    suitable = [card for card in METHODS.values() if _suits(card, circumstances)]
+    if not suitable:  # no method asks for less and follows a past: whoever refuses it says what it needs
+        return choose(replace(circumstances, past=False, tensor_refused=False))
+    card = first(suitable.__contains__)
     return Choice(card.name, _reason(card, circumstances))
 
 
@@ -137,7 +142,9 @@ def one_round_choices() -> list[str]:
 
 def _suits(card: Card, known: Circumstances) -> bool:
     """Whether `auto` may take a method."""
-    if card.auto is None or (card.auto.few_rows and not known.few_rows) or not known.affords(card):
+    if card.auto is None or (known.past and not build(card.name).deflation.least_squares):
+        return False
+    if (card.auto.few_rows and not known.few_rows) or not known.affords(card):
         return False
     if not card.auto.always and not known.rounds_are_free:
         return False

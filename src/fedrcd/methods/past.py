@@ -38,16 +38,6 @@ def now(array: Matrix, past: int) -> Matrix:
     return array[..., :p, :p]
 
 
-def given_past(cov: Matrix, past: int) -> Matrix:
-    """Covariances of the variables of now, given all of their past."""
-    p = cov.shape[-1] // (past + 1)
-    if not past:
-        return cov
-    taken = np.linalg.solve(cov[..., p:, p:], cov[..., p:, :p])
-    left: Matrix = cov[..., :p, :p] - cov[..., :p, p:] @ taken
-    return left
-
-
 def by_lag(B: Matrix, past: int) -> Mapping[int, Matrix]:
     """Effects of earlier values on those of now, by how many steps they lie back."""
     p = B.shape[-1] // (past + 1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from fedrcd.data.past_names import earlier
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.graphs.knowledge.statements import Knowledge
 from fedrcd.protocol.accept import accept
@@ -126,8 +127,7 @@ class Setting:
     @property
     def past_variables(self) -> tuple[int, ...]:
         """Those of steps before, earliest first."""
-        p = len(self.present)
-        return tuple(lag * p + k for lag in range(self.past, 0, -1) for k in range(p))
+        return earlier(len(self.present), self.past)
 
     def knowing(self, known: Knowledge | None) -> Setting:
         """The same with what is known of the graph, and of time: nothing that is now affects what was before."""

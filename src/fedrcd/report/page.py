@@ -205,7 +205,7 @@ def _lagged(result: Result) -> list[dict[str, Any]]:
     """Effects of earlier values, by lag and falling size."""
     return [
         {"lag": lag, "cause": result.names[j], "effect": result.names[i], "weight": float(effects[i, j])}
-        for lag, effects in sorted(result.lagged.items())
+        for lag, effects in sorted(result.lagged_effects.items())
         for i, j in sorted(np.argwhere(np.nan_to_num(effects)).tolist(), key=lambda at: -abs(effects[tuple(at)]))
     ]
 

@@ -311,14 +311,15 @@ class Conductor:
 
 def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) -> Setting:
     """What a method knows before its first question; the frame is a stand-in where none is declared."""
-    variables, known = federation.variables, plan.settings.knowledge
-    return Setting(
+    variables = federation.variables
+    setting = Setting(
         variables,
         federation.declared_frame() or Frame.identity(len(variables)),
         cohort_layout(federation, cohort),
         grid=ARITHMETIC[plan.settings.summation],
-        constraints=known.constraints(variables) if known else None,
+        past=federation.lags,
     )
+    return setting.knowing(plan.settings.knowledge)
 
 
 def ask_frame(transport: MachineTransport) -> Frame:

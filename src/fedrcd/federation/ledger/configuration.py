@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.data.federation import Federation
+from fedrcd.data.past_names import steps_back
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages.digests import digest
 from fedrcd.protocol.questions import PAIRS, TENSOR
@@ -68,9 +69,14 @@ class Configuration:
         """Number of variables."""
         return len(self.variables)
 
+    @property
+    def lags(self) -> int:
+        """Steps of time that every row goes back."""
+        return steps_back(self.variables)
+
     def setting(self) -> Setting:
-        """What questions are built from."""
-        return Setting(self.variables, self.frame, grid=self.grid)
+        """What questions are built from; how far rows go back, the names of variables tell."""
+        return Setting(self.variables, self.frame, grid=self.grid, past=self.lags).knowing(None)
 
     def questions(self) -> dict[str, Any]:
         """The questions whose answers a contribution holds, by family."""

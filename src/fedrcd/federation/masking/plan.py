@@ -155,14 +155,14 @@ class MaskedPlan:
             raise ConfigError(
                 "masks need a frame that the federation file declares for every variable; see `fedrcd frame propose`"
             )
-        known = self.settings.knowledge
-        return Setting(
+        setting = Setting(
             federation.variables,
             after_own(frame, self.within),
             layout,
             grid=ARITHMETIC[self.settings.summation],
-            constraints=known.constraints(federation.variables) if known else None,
+            past=federation.lags,
         )
+        return setting.knowing(self.settings.knowledge)
 
     def over(self, federation: Federation, cohort: tuple[str, ...]) -> Planned:
         """What is asked of a cohort; `ConfigError`, with the reason, where masks cannot be, or would not hide it."""
@@ -194,7 +194,9 @@ class MaskedPlan:
         `sources` are those that the coordinator took; they are followed if they are as good as the best. `rows` is how
         many there are at most.
         """
-        setting = replace(self.setting(federation, cohort_layout(federation, cohort)), followed=sources)
+        setting = self.setting(federation, cohort_layout(federation, cohort))
+        chosen = tuple(one for one in sources if one not in setting.past_variables)  # the past is nobody's choice
+        setting = replace(setting, followed=chosen)
         replay = Replay(self, federation, cohort, rows, self.parts.rounds(setting))
         with one_blas_thread():
             replay.planned = self.planned(next(replay.conversation), federation, cohort)

@@ -108,6 +108,9 @@ def federation_digest(federation: Federation) -> str:
         more = (*more, "development keys")
     if federation.agreed != Agreed():
         more = (*more, "agreed", tuple(federation.agreed.lines()))
+    if federation.lags:
+        how = (federation.time_column, federation.subject_column, federation.step.hex())
+        more = (*more, "lags", federation.lags, *how)
     return hashlib.sha256(repr((*said, federation.block_column, *more)).encode()).hexdigest()
 
 

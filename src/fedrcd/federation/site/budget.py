@@ -30,6 +30,8 @@ class BlockBudget:
     """Whether nothing left about exactly these rows yet."""
     rows: int
     columns: int
+    most: int
+    """Rows of the subject that has most."""
     allowance: Allowance
 
 
@@ -54,7 +56,8 @@ def budgets(door: Door, tables: Sequence[Table]) -> list[BlockBudget]:
                 one.edition is None,
                 rows := count_rows(one.rows),
                 p := len(one.rows.columns),
-                allowance(history, exposure.vectors, label, door.rules.budget(rows, p)),
+                one.most,
+                allowance(history, exposure.vectors, label, door.rules_for(one.most).budget(rows, p)),
             )
             for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True)
         ]
@@ -85,7 +88,7 @@ def renew(door: Door, tables: Sequence[Table], numbers: int, reason: str, block:
         known = ", ".join(repr(table.block) for table in tables)
         raise ConfigError(f"say of which block, with --block: there are {known}")
     [one] = chosen
-    base = door.rules.budget(one.rows, one.columns)
+    base = door.rules_for(one.most).budget(one.rows, one.columns)
     most = 2 * base - one.allowance.allowed
     if one.is_new:
         raise ConfigError("nothing left about these rows yet: their budget is whole")

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.data.rows import count_rows, is_complete
-from fedrcd.data.site_file import site_rows
+from fedrcd.data.site_file import past_of_site, site_rows
 from fedrcd.data.sources.source import Source
 from fedrcd.data.survey import few_levels, survey
 from fedrcd.data.table import Table
@@ -51,7 +51,7 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
     federation, history = door.federation, door.store.entries()
     door = replace(door, dry_run=[])
     entry = federation.site(door.site)
-    columns = f"{len(entry.columns)} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
+    columns = f"{len(federation.measured(entry))} columns and {len(entry.blocks)} block{'s' * (len(entry.blocks) != 1)}"
     remarks = [Remark("fine", f"{columns} as the federation says")]
     for table in tables:
         before = count_rows(door.unstruck(table).select(is_complete))
@@ -60,8 +60,10 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
             remarks.append(Remark("refusal", f"block {table.block!r} was taken out; `fedrcd contribute --rejoin`"))
         remarks += _on_left_out(table.block, left_out, before)
         remarks += _on_declared_rows(door.unstruck(table), federation)
-        remarks += _on_rows(block, door.rules)
-        remarks += _on_levels(block, door.rules)
+        rules, most = door.rules_for(door.most_rows(block)), door.most_rows(block)
+        remarks += _on_units_of_protection(block, federation, most, rules)
+        remarks += _on_rows(block, rules)
+        remarks += _on_levels(block, rules)
         remarks += _on_units(block, federation)
         remarks += _on_gross_errors(block)
     return [*remarks, *_on_editions(door, tables, history)]
@@ -69,6 +71,8 @@ def check_site(door: Door, tables: Sequence[Table]) -> list[Remark]:
 
 def tell_columns(place: Source, federation: Federation, entry: SiteEntry) -> Iterator[Remark]:
     """What the declared columns hold: types, units, counts, gaps, levels, and no value; takes one pass."""
+    if federation.lags:
+        yield from (Remark("fine", str(report)) for report in past_of_site(place, federation, entry)[1])
     kinds, rows = place.schema(), site_rows(place, federation, entry)
     few, found = few_levels(rows, SOME_LEVELS), survey(rows)
     yield Remark("fine", f"{place.name}: {found.rows:,} rows, {'with' if rows.identified else 'without'} identifiers")
@@ -94,7 +98,7 @@ def _on_editions(door: Door, tables: Sequence[Table], history: Sequence[LogEntry
             for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True):
                 block = one.rows
                 yield Remark("fine", f"block {block.block!r}: {_edition_in_words(one)}")
-                base = door.rules.budget(count_rows(block), len(block.columns))
+                base = door.rules_for(one.most).budget(count_rows(block), len(block.columns))
                 yield _on_budget(block.block, allowance(history, exposure.vectors, label, base))
             if choice.waiting is not None:
                 yield Remark("warning", f"held back: {choice.waiting}")
@@ -112,6 +116,20 @@ def _on_left_out(block: str, lost: Mapping[LeftOutReason, int], rows: int) -> It
     for reason, number in lost.items():
         text = f"block {block!r}: {number:,} of {rows:,} complete rows are left out {REASONS[reason]}"
         yield Remark("warning" if number else "fine", text)
+
+
+def _on_units_of_protection(block: Table, federation: Federation, most: int, rules: Rules) -> Iterator[Remark]:
+    """What rules count where a unit of protection has several rows, and what that costs."""
+    each = max(most, federation.rows_of_unit)
+    if each > 1:
+        who = f"a subject has up to {each} rows" if most > 1 else f"a row is part of up to {each} rows with a past"
+        p, plain = len(block.columns), rules.needed_rows(len(block.columns)) // each
+        yield Remark(
+            "fine",
+            f"block {block.block!r}: {who}, and the unit of protection is a {federation.unit}: {each} rows count as "
+            f"one, so {rules.needed_rows(p):,} rows are needed instead of {plain:,}, and one number may leave where "
+            f"{each} might",
+        )
 
 
 def _on_rows(block: Table, rules: Rules) -> Iterator[Remark]:

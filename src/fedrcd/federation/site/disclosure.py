@@ -264,6 +264,8 @@ def group_by_group(context: RuleContext) -> None:
     """Refuse unless every group of rows keeps the rules as if it were a block of its own."""
     question = context.question
     assert context.split is not None
+    if context.past and not context.rows.identified:
+        raise Refused(Refusal.GROUPS, "rows of a series are grouped by subjects, whom the federation file protects not")
     room = context.count // context.rules.needed_rows(context.p)
     if not LEAST_GROUPS <= question.groups <= room:  # before anybody splits into a million
         raise Refused(

@@ -239,7 +239,7 @@ def _made(member: Member, table: Table, today: date) -> Renewal:
 
 def _require_enough(door: Door, table: Table, *, tensor: bool = False) -> None:
     """Raise unless enough complete rows are left to be summed."""
-    rules, p = door.rules, len(table.columns)
+    rules, p = door.rules_for(door.most_rows(table)), len(table.columns)
     needed = max(rules.needed_rows(p), rules.needed_tensor_rows(p) if tensor else 0, 1)
     complete = count_rows(table.select(is_complete))
     if complete < needed:

@@ -136,7 +136,8 @@ def preview(door: Door, tables: Sequence[Table], method: str, *, groups: int = 0
     federation, quiet = door.federation, replace(door, dry_run=[], approve=False)
     name = choose_method(federation, method, groups=groups or 1, trust_coordinator=door.trusts).method
     layout = cohort_layout(federation, [door.site])
-    setting = Setting(federation.variables, frame_here(quiet, tables), layout, grid=ARITHMETIC["exact"])
+    frame, grid = frame_here(quiet, tables), ARITHMETIC["exact"]
+    setting = Setting(federation.variables, frame, layout, grid=grid, past=federation.lags).knowing(None)
     rows, spent, allowed = _budget(quiet, tables)
     dry_run = PreviewTransport(quiet, tables, setting)
     estimate = estimated(dry_run, parts_of(name, {}, groups), groups)
@@ -152,13 +153,13 @@ def _budget(door: Door, tables: Sequence[Table]) -> tuple[int, int, int]:
     try:
         with door.chosen(Inquiry(depth=PAIR_DEPTH), tables) as choice:
             told = [(one.vectors, label) for one, label in zip(exposures(choice), choice.labels, strict=True)]
-            chosen = [(count_rows(one.rows), len(one.rows.columns)) for one in choice.blocks]
+            chosen = [(count_rows(one.rows), len(one.rows.columns), one.most) for one in choice.blocks]
     except Refused:  # nothing would be answered, as the first question will show
         present = [door.present(table) for table in tables]
         told = [((), "") for _ in present]
-        chosen = [(count_rows(table), len(table.columns)) for table in present]
-    for (vectors, label), (count, p) in zip(told, chosen, strict=True):
-        of_block = allowance(history, vectors, label, door.rules.budget(count, p))
+        chosen = [(count_rows(table), len(table.columns), door.most_rows(table)) for table in present]
+    for (vectors, label), (count, p, most) in zip(told, chosen, strict=True):
+        of_block = allowance(history, vectors, label, door.rules_for(most).budget(count, p))
         rows, spent, allowed = rows + count, spent + of_block.spent, allowed + of_block.allowed
     return rows, spent, allowed
 

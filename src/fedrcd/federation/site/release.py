@@ -25,6 +25,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from fedrcd.data.federation import Federation
+from fedrcd.data.past_names import earlier
+from fedrcd.data.repeated import most_repeated
 from fedrcd.data.rows import Chunk, Converted, count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError, FedrcdError, FileError, StatisticError
@@ -176,14 +178,29 @@ class Door:
         with self._chooser.choose(self._blocks(tables), asked) as choice:
             yield choice
 
+    def rules_for(self, most: int) -> Rules:
+        """The rules for rows of which a subject has so many at most, counted by what is protected."""
+        return self.rules.for_units_of(max(most, self.federation.rows_of_unit))
+
+    def most_rows(self, table: Table) -> int:
+        """The most rows of one subject in a table, where subjects are protected; takes a pass."""
+        if self.federation.unit == "row" or not table.identified:
+            return 1
+        return max(1, most_repeated(chunk.ids or () for chunk in table.chunks()))
+
+    @property
+    def _past(self) -> tuple[int, ...]:
+        """The variables of steps before, earliest first."""
+        return earlier(len(self.federation.present), self.federation.lags)
+
     def allow(self, tables: Sequence[Table]) -> None:
         """A person's word that the rows as they are now may be an edition, whoever is told by it."""
         self._chooser.allow(self._blocks(tables))
 
     @property
     def _chooser(self) -> EditionChooser:
-        declared = self.federation.site(self.site).blocks
-        return EditionChooser(self.store, self.rules, self.site, declared, notices=self.dry_run is None)
+        declared, rules = self.federation.site(self.site).blocks, self.rules_for(1)  # editions count rows of subjects
+        return EditionChooser(self.store, rules, self.site, declared, notices=self.dry_run is None)
 
     def _blocks(self, tables: Sequence[Table]) -> list[BlockRows]:
         return [BlockRows(self.unstruck(table), self.present(table), self._grouping(table.block)) for table in tables]
@@ -217,6 +234,8 @@ class Door:
     def left(self, table: Table) -> tuple[Table, dict[LeftOutReason, int]]:
         """The rows of a block that take part, and how many complete ones are left out, by the reason."""
         complete, rules = self.unstruck(table).select(is_complete, by_values=True), self.rules
+        if rules.suppress:
+            rules = self.rules_for(self.most_rows(complete))
         if not count_rows(complete):
             raise DataError(f"{self.site} has no row without missing values")
         kept = complete if self.trim is None else trimmed(complete, self.federation, self.trim)
@@ -348,7 +367,7 @@ class Door:
             history=history,
             related=exposure.labels | {label},
             vectors=exposure.vectors,
-            rules=self.rules,
+            rules=self.rules_for(chosen.most),
             block=table.block,
             version=label,
             share=_share_tag(layout, table),
@@ -357,6 +376,7 @@ class Door:
             trim=self._leaving(table),
             trusted=self.trusts or occasion.replayed,
             replayed=occasion.replayed,
+            past=self._past,
         )
         check_question(context)
         sums = replace(site, own=own).answer(question, layout)

@@ -215,12 +215,15 @@ def _close(came: Matrix, true: Matrix) -> bool:
 
 
 def _grows_by_one(context: RuleContext, basis: Basis) -> None:
-    """Refuse other moments than before in the run, and sources that are not those of before and at most one more."""
+    """Refuse other moments than before in the run, and sources that are not those of before and at most one more.
+
+    What lies in the past is taken out first and together: the federation file says what that is, and nobody chooses.
+    """
     last = _last_residuals(context, basis)
     if last is None:
-        if len(basis.sources) > 1:
+        if len(basis.sources) > 1 and basis.sources != context.past:
             raise Refused(Refusal.PREFIX, "the first residuals of a run are given at most one variable")
-    elif basis.sources != last and basis.sources[:-1] != last:
+    elif basis.sources not in (last, last or context.past) and basis.sources[:-1] != last:
         raise Refused(Refusal.PREFIX)
 
 

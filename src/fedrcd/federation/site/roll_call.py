@@ -59,7 +59,10 @@ class RollCallAnswer:
         plan, request = self.request.plan, self.request
         quiet = replace(self.door, dry_run=[], approve=False)
         within, frame = _within(plan), frame_here(quiet, self.tables)
-        setting = Setting(quiet.federation.variables, after_own(frame, within), self.layout, grid=_grid(plan))
+        federation = quiet.federation
+        setting = Setting(
+            federation.variables, after_own(frame, within), self.layout, grid=_grid(plan), past=federation.lags
+        ).knowing(None)
         transport = PreviewTransport(quiet, self.tables, setting, goes_on=False, within=within)
         estimate = estimated(transport, _parts(plan), plan.groups)
         refused = self._refusal(transport)

@@ -20,7 +20,8 @@ RAW = "raw"
 class RuleContext:
     """Everything that the rules look at.
 
-    `rows` are those of an edition of `block`, or of one to be, whose label is `version`. `frame` is the declared one,
+    `rows` are those of an edition of `block`, or of one to be, whose label is `version`; `rules` count
+    them by the units that are protected. `frame` is the declared one,
     if it is declared, `pinned` the one in which sums left before, by variable. `history` is what the site logged;
     `related` are the labels of all editions that share persons with these rows, `vectors` those of the editions that
     persons here were in together. `share` tells what of the rows this site answers for; `split` gives the rows of each
@@ -28,7 +29,8 @@ class RuleContext:
     the columns of `rows` that may have few levels, where somebody read them before. `trim` is empty, or tells how rows
     far out were left out. `within` says how the rows were expressed. `trusted` says whether the site trusts its
     coordinator with what it asks,
-    `replayed` that it worked out by itself what is asked, and needs to trust nobody.
+    `replayed` that it worked out by itself what is asked, and needs to trust nobody. `past` are the variables of steps
+    before, which are taken out all at once.
     """
 
     question: Question[Any]
@@ -51,6 +53,7 @@ class RuleContext:
     within: str = "none"
     trusted: bool = False
     replayed: bool = False
+    past: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

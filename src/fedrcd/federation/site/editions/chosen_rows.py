@@ -34,6 +34,14 @@ class Chosen:
     """Persons who are left out for good, to hide others among them."""
 
     @property
+    def most(self) -> int:
+        """Rows of the person who has most of them."""
+        if self.edition is not None:
+            return self.edition.most
+        assert self.census is not None
+        return self.census.most
+
+    @property
     def tag(self) -> str:
         """Tells these rows from all others: what is allowed for them is allowed for no others."""
         if self.edition is not None:
