@@ -45,4 +45,4 @@ def test_the_defaults_that_the_page_tells_are_those_of_the_reader():
     assert {name: text.strip('"') for name, text in defaults.items()} == {
         name: str(fields[name].default).lower() for name in defaults
     }
-    assert len(defaults) == 7
+    assert len(defaults) == 8

@@ -154,6 +154,7 @@ class Federation:
         _check_sites(self)
         _check_blocks(self)
         _check_frame(self)
+        _check_past(self)
         if self.unit not in UNITS:
             raise ConfigError(f"unit: must be one of {', '.join(map(repr, UNITS))}, got {self.unit!r}")
         if self.agreed.knowledge is not None:
@@ -163,7 +164,6 @@ class Federation:
                 raise ConfigError(f"[agreed] knowledge: {problem}") from None
         if self.colluding < 1:
             raise ConfigError(f"colluding: must be at least 1, got {self.colluding}")
-        _check_past(self)
 
     @property
     def present(self) -> tuple[str, ...]:
