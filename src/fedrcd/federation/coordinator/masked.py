@@ -115,8 +115,9 @@ class MaskedTransport:
             reaches,
             lambda site: pack_message(self._ask(site, planned, question)),
             partial(self._judged, planned, position),
+            partial(self._record, position.round) if self.plan.goes_on else None,
         )
-        replies = gather.answers(reaches.traffic.rounds)
+        replies = gather.answers(reaches.traffic.rounds, self._recorded(planned, position))
         answers = {site: _masked(replies[site]) for site in self.cohort}
         for site, one in answers.items():
             statements = [one.statement] if self.rounds else [one.statement, self.roll_calls[site]]
@@ -127,6 +128,17 @@ class MaskedTransport:
         self.rounds.append(EndedRound(planned, position, answers))
         reaches.seconds.append(reaches.surroundings.monotonic() - began)
         return pooled
+
+    def _record(self, number: int, site: str, reply: MaskedReply) -> None:
+        """Keep an answer: sites forget it in the next round, which needs those of all."""
+        self.reaches.answers.record_masked(self.terms.run, number, site, reply)
+
+    def _recorded(self, planned: Planned, position: Position) -> dict[str, MaskedReply]:
+        """Answers to this round that came before this process was started, if they are good."""
+        kept = self.reaches.answers.masked(self.terms.run, position.round) if self.plan.goes_on else {}
+        for site, reply in kept.items():
+            require_answer(_masked(reply), site, position, self.roster, planned.asked)
+        return kept
 
     def _planned(self, question: Question[Any]) -> Planned:
         """How a question is asked; only a plan that goes on has another than the first."""
@@ -329,7 +341,10 @@ class MaskedCaller:
 
 
 def gather_of(
-    reaches: MachineTransport, pack: Callable[[str], Packet], judge: Callable[[str, Packet], Any]
+    reaches: MachineTransport,
+    pack: Callable[[str], Packet],
+    judge: Callable[[str, Packet], Any],
+    accepted: Callable[[str, Any], None] | None = None,
 ) -> Gather[Any]:
     """Gets answers of the sites that a transport reaches."""
     return Gather(
@@ -337,6 +352,7 @@ def gather_of(
         cohort=reaches.cohort,
         pack=pack,
         judge=judge,
+        accepted=accepted,
         retry_policy=reaches.retry_policy,
         progress=reaches.progress,
         warn=reaches.warn,

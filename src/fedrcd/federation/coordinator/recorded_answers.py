@@ -1,7 +1,8 @@
 """Answers that already came, so that a coordinator that was killed goes on where it stopped.
 
 One small database in the folder of the run, deleted when the run ends: it holds every site's sums in clear. A method
-asks the same questions when it is run again, so answers are kept by the digest of their question.
+asks the same questions when it is run again, so answers are kept by the digest of their question. Of a masked run of
+several rounds it holds masked answers: sites keep only the last, and every round needs those of the one before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrcd.errors import FileError
+from fedrcd.federation.messages.masked import MaskedReply
 from fedrcd.federation.messages.requests import SUMS, Reply
 from fedrcd.federation.messages.roll_call import RollCallReply
 from fedrcd.federation.surroundings import REAL, Surroundings
@@ -30,6 +32,12 @@ create table if not exists answers (
 )
 """
 
+
+MASKED = """
+create table if not exists masked (
+    run text, round integer, site text, body blob not null, primary key (run, round, site)
+)
+"""
 
 CALLS = "create table if not exists calls (run text, site text, body blob not null, primary key (run, site))"
 
@@ -73,6 +81,21 @@ class RecordedAnswers:
         blocks = tuple((label, _sums(data)) for label, _, data in rows)
         return Reply(run, digest, site, rows[0][1], blocks)
 
+    def record_masked(self, run: str, number: int, site: str, reply: MaskedReply) -> None:
+        """Keep a masked answer in a round of a run."""
+        with self._open() as database:
+            database.execute("insert or replace into masked values (?, ?, ?, ?)", (run, number, site, to_bytes(reply)))
+
+    def masked(self, run: str, number: int) -> dict[str, MaskedReply]:
+        """The masked answers that came in a round of a run, by site."""
+        if not self.path.exists():
+            return {}
+        with self._open() as database:
+            rows = database.execute(
+                "select site, body from masked where run = ? and round = ?", (run, number)
+            ).fetchall()
+        return {str(site): from_bytes(body, MaskedReply) for site, body in rows}
+
     def version(self, run: str, site: str) -> str | None:
         """The version of a site's rows that its answers so far were about."""
         with self._open() as database:
@@ -86,6 +109,7 @@ class RecordedAnswers:
         with self._open() as database:
             database.execute("pragma secure_delete = on")
             database.execute("delete from calls where site = ?", (site,))
+            database.execute("delete from masked where site = ?", (site,))
             return database.execute("delete from answers where site = ?", (site,)).rowcount
 
     def delete(self) -> None:
@@ -103,6 +127,7 @@ class RecordedAnswers:
                 with database:
                     database.execute(TABLE)
                     database.execute(CALLS)
+                    database.execute(MASKED)
                     yield database
             finally:
                 database.close()

@@ -85,9 +85,10 @@ class MaskedSite:
         if not self.now < terms.expires <= self.now + LONGEST_RUN.total_seconds():
             raise Refused(Refusal.EXPIRED)
         self._require_untold(planned, self._known_totals(), present=terms.cohort)
-        said = self._judged(terms, planned)
+        said, known = self._judged(terms, planned), self.door.store.masked.find(terms.run)
         reply = MaskedCallReply(self.door.site, terms.run, terms.digest.hex(), PROGRAM, said.blocks)
-        if said.refusal is not None:
+        begun = known is not None and said.refusal == Refusal.BUDGET  # what it answered so far is charged
+        if said.refusal is not None and not begun:
             return replace(reply, blocks=(), refusal=said.refusal)
         own = Own(
             self.door.site,
@@ -97,7 +98,6 @@ class MaskedSite:
             self.agrees,
             tuple(sorted(map(total_text, self._known_totals()))),
         )
-        known = self.door.store.masked.find(terms.run)
         random = self.door.store.surroundings.token_bytes
         state, signed = self._stepped(
             request.terms, lambda: site_run.call(known and known[1], terms, own, self.now, random)
