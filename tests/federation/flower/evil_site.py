@@ -49,6 +49,10 @@ def main(mode_file):
         )
     elif mode == "twice":
         _push_twice()
+    elif mode == "believes":
+        _believe()
+    elif mode == "follows":
+        _follow()
     site_process.main()
 
 
@@ -83,3 +87,28 @@ def _push_twice():
         push(*arguments)
 
     runtime.push_message = twice
+
+
+def _believe():
+    """A site without the rules about questions in the clear, and about moments that the coordinator chose."""
+    from fedrcd.federation.site.disclosure import RULES
+
+    def unlimited(_):
+        return None
+
+    RULES["trust"] = unlimited
+    from fedrcd.federation.flower import client
+
+    client.SiteService._require_clear = lambda *_: None
+
+
+def _follow():
+    """A site that takes any source that was taken elsewhere, and as many orders as there are."""
+    from dataclasses import replace
+
+    from fedrcd.federation.site.disclosure import RULES
+    from fedrcd.methods import skeleton
+
+    RULES["one chain"] = lambda _: None
+
+    skeleton.following = lambda step, source: replace(step, chosen=source)

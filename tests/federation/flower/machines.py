@@ -36,7 +36,9 @@ def _name(number):
 
 
 class Machines:
-    """Coordinator and sites as processes in sessions of their own."""
+    """Coordinator and sites as processes in sessions of their own; `trust`: whether sites believe the coordinator."""
+
+    trust = True
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -82,7 +84,7 @@ class Machines:
             "--deadline",
             "90",
         ]
-        command += ["--trust-coordinator"]
+        command += ["--trust-coordinator"] if self.trust else []
         command += ["--coordinator", f"127.0.0.1:{self.port}", "--local-port", str(self.local[NAMES.index(name)])]
         self.start(name, [*command, "--ca", str(self.keys / "ca.crt"), "--key", str(self.keys / name)])
 
