@@ -9,8 +9,12 @@ from fedrcd.console.tokens import Tokens
 from fedrcd.errors import ConfigError
 from tests.console.places import PLANTED, A, Client, Hospital
 
-PAGES = ("/", "/log", "/log.csv", "/runs", "/budget", "/table", "/people")
-ACTIONS = ("/decide", "/allow", "/budget/renew", "/people/make", "/people/withdraw")
+PAGES = ("/", "/log", "/log.csv", "/runs", "/budget", "/table", "/editions", "/erasure", "/federation", "/people")
+ACTIONS = (
+    *("/decide", "/allow", "/budget/renew", "/people/make", "/people/withdraw"),
+    *("/editions/allow", "/erasure/wish", "/erasure/forget", "/erasure/carry-out"),
+    *("/federation/bring", "/federation/give-up", "/federation/accept"),
+)
 
 
 @pytest.fixture(scope="module")

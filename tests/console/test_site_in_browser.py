@@ -8,7 +8,7 @@ from fedrcd.federation.messages.refusals import Refusal
 from tests.console.conftest import serious, too_wide
 from tests.console.places import Hospital
 
-PAGES = ("/", "/log", "/runs", "/budget", "/table", "/people")
+PAGES = ("/", "/log", "/runs", "/budget", "/table", "/editions", "/erasure", "/federation", "/people")
 
 
 @pytest.fixture(scope="module")

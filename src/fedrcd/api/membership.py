@@ -19,6 +19,7 @@ from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.receipts import Receipt
 from fedrcd.federation.messages.signatures import SiteKey
 from fedrcd.federation.rules import Rules
+from fedrcd.federation.site.editions.outlook import Outlook, outlook
 from fedrcd.federation.site.editions.row_marks import is_among
 from fedrcd.federation.site.erasure import Member, Renewal, former_names, renew, require_newest, strike_rows
 from fedrcd.federation.site.release import Door
@@ -148,6 +149,26 @@ def strike(
     """Erase rows by identifiers, or those that meet a condition, from all that leaves a site from now on; how many."""
     chosen = ids if matching is None else not_yet_erased(door.store, matching)
     return strike_rows(door, tables, chosen, door.store.today())
+
+
+class Rehearsed(NamedTuple):
+    """What an erasure would do: how many rows it is of, and what the site would answer about afterwards."""
+
+    number: int
+    outlook: Outlook
+
+
+def rehearse(
+    door: Door,
+    tables: Sequence[Table],
+    *,
+    ids: Collection[str] = (),
+    matching: Mapping[str, Collection[str]] | None = None,
+) -> Rehearsed:
+    """What `strike` would do, tried on a copy in memory; nobody is erased."""
+    with door.store.rehearsal() as copy:
+        tried = replace(door, store=copy)
+        return Rehearsed(strike(tried, tables, ids=ids, matching=matching), outlook(tried, tables))
 
 
 class Withdrawn(NamedTuple):

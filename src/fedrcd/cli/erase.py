@@ -78,6 +78,9 @@ def erase(
     derive: Annotated[bool, typer.Option(help="With --ledger: compute all results anew from the new state.")] = True,
     state: StateOption = None,
     batch: BatchOption = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --ids or --where: say what would happen, and erase nobody.")
+    ] = False,
     days: Annotated[int, typer.Option(help="Days after which erasures are carried out.")] = 30,
     minimum_rows: RowsOption = 100,
     trim: TrimOption = None,
@@ -111,6 +114,8 @@ def erase(
         raise ConfigError("say what to erase with one of --ids, --where, --block, --all; or carry out what is --due")
     if federation is None:
         raise ConfigError("at a site the federation file is needed: --federation")
+    if dry_run and not (ids or where):
+        raise ConfigError("--dry-run belongs to --ids or --where")
     from fedrcd.api.membership import send
     from fedrcd.federation.ledger.entries import ERASED
     from fedrcd.federation.rules import Rules
@@ -125,6 +130,9 @@ def erase(
             numbers = _withdraw(member, block or [one.block for one in tables], book, out)
         else:
             matching = _matching(table, query, member, where) if where else None
+            if dry_run:
+                report |= _rehearse(member, tables, ids=ids, matching=matching)
+                return
             if ids or matching is not None:
                 report["erased"] = _strike(member, tables, ids=ids, matching=matching)
             if where_to.is_nowhere:
@@ -191,10 +199,26 @@ def _strike(member: Member, tables: list[Table], *, ids: Path | None, matching: 
     """Erase rows at the site; how many persons they are of."""
     from fedrcd.api.membership import strike
 
-    listed = [line.strip() for line in read_text(ids).splitlines() if line.strip()] if ids else []
-    number = strike(member.door, tables, ids=listed, matching=matching)
+    number = strike(member.door, tables, ids=_listed(ids), matching=matching)
     print(f"{number} row{'s' * (number != 1)} of site {member.site} will take no part any more")
     return number
+
+
+def _rehearse(
+    member: Member, tables: list[Table], *, ids: Path | None, matching: dict[str, set[str]] | None
+) -> dict[str, Any]:
+    """Say what an erasure would do."""
+    from fedrcd.api.membership import rehearse
+    from fedrcd.cli.site_editions import show_outlook
+
+    number, seen = rehearse(member.door, tables, ids=_listed(ids), matching=matching)
+    print(f"{number} row{'s' * (number != 1)} of site {member.site} would take no part any more; nobody was erased")
+    show_outlook(seen)
+    return {"would_be_erased": number, "editions": seen.as_dict()}
+
+
+def _listed(ids: Path | None) -> list[str]:
+    return [line.strip() for line in read_text(ids).splitlines() if line.strip()] if ids else []
 
 
 def _tell_outlook(member: Member, tables: list[Table], *, now: bool, fill: bool) -> dict[str, Any]:

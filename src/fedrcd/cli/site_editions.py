@@ -97,20 +97,15 @@ def editions(
 
 
 def permit(door: Door, tables: Sequence[Table], *, now: bool, fill: bool) -> None:
-    """Allow the next edition not to wait, if anything waits; `now` is allowed for the rows as they are alone."""
-    from fedrcd.federation.site.editions.outlook import outlook
-    from fedrcd.federation.site.store import FILL
+    """Allow the next edition not to wait, if that was asked for, and say so."""
+    from fedrcd.federation.site.editions.outlook import allow_next
 
     if not now and not fill:
         return
-    if outlook(door, tables).waiting is None:
+    if not allow_next(door, tables, now=now, fill=fill):
         print("nothing waits, so nothing is allowed", file=sys.stderr)
-        return
-    if now:
+    elif now:
         print(FORCED, file=sys.stderr)
-        door.allow(tables)
-    if fill:
-        door.store.permit(FILL)
 
 
 def show_outlook(seen: Outlook) -> None:

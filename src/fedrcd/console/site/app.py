@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from fedrcd.console.serving import Listening, sessions_of
-from fedrcd.console.site import budget_page, inbox, log_pages, table_page
+from fedrcd.console.site import (
+    budget_page,
+    editions_page,
+    erasure_page,
+    federation_page,
+    inbox,
+    log_pages,
+    table_page,
+)
 from fedrcd.console.site.place import SitePlace
 from fedrcd.console.token_pages import token_pages
 from fedrcd.console.tokens import Tokens
@@ -13,7 +21,7 @@ from fedrcd.console.web import Console
 def site_console(place: SitePlace, listening: Listening) -> Console:
     """The console of a site, to be served."""
     tokens = Tokens(place.folder)
-    modules = (inbox, log_pages, budget_page, table_page)
+    modules = (inbox, log_pages, budget_page, table_page, editions_page, erasure_page, federation_page)
     pages = [page for module in modules for page in module.pages(place)]
     return Console(
         title=f"Site {place.settings.name}",

@@ -68,6 +68,7 @@ class SitePlace:
     def stamp(self) -> str:
         """Another one whenever store, settings, table or federation file may have changed."""
         stamps = [_stamp(self.folder / FILE), _stamp(self.folder / SETTINGS), _stamp(self.folder / "certificates")]
+        stamps.append(_stamp(self.folder / "proposed-federation.toml"))
         with suppress(FedrcdError):
             settings = self.settings
             stamps += [_stamp(Path(settings.federation)), _stamp(Path(settings.data))]

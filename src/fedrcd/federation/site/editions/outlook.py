@@ -49,6 +49,17 @@ def outlook(door: Door, tables: Sequence[Table]) -> Outlook:
         return Outlook((), waits.waiting)
 
 
+def allow_next(door: Door, tables: Sequence[Table], *, now: bool = False, fill: bool = False) -> bool:
+    """Allow the next edition not to wait, if anything waits; `now` is allowed for the rows as they are alone."""
+    if outlook(door, tables).waiting is None:
+        return False
+    if now:
+        door.allow(tables)
+    if fill:
+        door.store.permit(FILL)
+    return True
+
+
 def _in_words(edition: Edition | None, withheld: int) -> str:
     if edition is not None:
         return f"edition {edition.number}, {edition.rows:,} rows"
