@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer postgres demo demo-federation test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page dist release lock clean
+.PHONY: help setup setup-reference browser tracer postgres demo demo-federation demo-consoles test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page dist release lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -84,6 +84,9 @@ demo: setup ## find the causal order behind three hospitals' tables, without poo
 demo-federation: setup ## the same over real processes: a coordinator and three sites with TLS and keys, on this machine
 	@.venv/bin/python -m experiments.demo_federation
 
+demo-consoles: setup ## the same with pages in a browser: prints the links of a coordinator and three sites; ctrl-c stops
+	@.venv/bin/python -m experiments.demo_consoles
+
 test: ## set up, check and test everything (what CI runs)
 	@$(MAKE) --no-print-directory --jobs 3 setup setup-reference $(NEWEST:%=.venv-%/ready)
 	@$(MAKE) --no-print-directory --jobs 2 $(TOGETHER) check-and-install test-elsewhere
@@ -161,7 +164,7 @@ verify: setup-reference ## the large counts behind the tests; writes docs/verifi
 
 bench: setup setup-reference ## speed, as ratios within one run; writes docs/speed.md
 	@rm -f build/speed.jsonl
-	@.venv/bin/python -m benchmarks --record build/speed.jsonl startup pairs tensors erasure editions sites masks rows page layers costs variables dominance liar
+	@.venv/bin/python -m benchmarks --record build/speed.jsonl startup pairs tensors erasure editions sites masks rows page layers costs variables dominance liar console
 	@.venv-reference/bin/python -m benchmarks --record build/speed.jsonl lingam
 	@.venv/bin/python -m benchmarks.document build/speed.jsonl
 
@@ -200,4 +203,4 @@ lock: ## renew the pinned dependencies; needs uv
 	  --no-header --no-annotate --no-emit-index-url --extra $$extra pyproject.toml --output-file requirements/$$extra.txt; done
 
 clean: ## remove environments and caches
-	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation site build dist
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo demo-federation demo-consoles site build dist

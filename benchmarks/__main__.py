@@ -27,6 +27,7 @@ NAMES = (
     "page",
     "layers",
     "costs",
+    "console",
     "variables",
     "lingam",
 )

@@ -192,7 +192,7 @@ def run(
 
 def write_page_of(out: Path, report: Path | None, federation: Path, *, as_json: bool) -> None:
     """Write the page of a run, if one is wanted."""
-    from fedrcd.cli.report import saved_page
+    from fedrcd.api.saved_page import saved_page
 
     if report:
         saved_page(out, report, federation)

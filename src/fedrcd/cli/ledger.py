@@ -431,16 +431,9 @@ def parse_grid(arithmetic: str) -> Any:
 
 def told(entry: Entry) -> str:
     """An entry in one line."""
-    content = entry.content
-    parts = [f"{entry.number}", content["time"], entry.kind, *content.get("admitted", {})]
-    if "site" in content:
-        parts.append(f"{content['site']}, block {content['block']}, version {content['version']}")
-    if "editions" in content:
-        parts.append(f"total over {', '.join(content['editions'])}")
-    if "rows" in content:
-        parts.append(f"{content['rows']:,} rows")
-    if "method" in content:
-        parts.append(content["method"])
+    from fedrcd.federation.ledger.export import entry_parts
+
+    parts = [f"{entry.number}", entry.content["time"], entry.kind, *entry_parts(entry)]
     return "  ".join([*parts, f"state {entry.state[:SHORT]}"])
 
 

@@ -16,7 +16,7 @@ from fedrcd.cli.bootstrap import bootstrap
 from fedrcd.cli.check import check
 from fedrcd.cli.compare import compare
 from fedrcd.cli.contribute import contribute
-from fedrcd.cli.coordinator import app as coordinator
+from fedrcd.cli.coordinator_console import app as coordinator
 from fedrcd.cli.coverage import coverage
 from fedrcd.cli.discover import discover
 from fedrcd.cli.erase import erase

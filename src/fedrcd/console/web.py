@@ -402,7 +402,13 @@ async def _failed(console: Console, _: Request, problem: Exception) -> Response:
 
 def text_file(name: str, text: str, media_type: str) -> Response:
     """Something to be saved."""
-    return Response(text, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    return binary_file(name, text.encode(), media_type)
+
+
+def binary_file(name: str, content: bytes, media_type: str) -> Response:
+    """Something to be saved that is no text."""
+    safe = "".join(one if one.isalnum() or one in "-_." else "_" for one in name)
+    return Response(content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{safe}"'})
 
 
 def document(text: str) -> Response:

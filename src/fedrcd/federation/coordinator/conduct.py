@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.errors import ProtocolError
+from fedrcd.errors import ConfigError, ProtocolError
+from fedrcd.federation.coordinator.called_sites import CalledSite, CalledSites
 from fedrcd.federation.coordinator.deciding_sites import SumsOfSites, can_leave_out, tell_deciding, without_each
 from fedrcd.federation.coordinator.gather import Courier, RoundProgress, SiteLost
 from fedrcd.federation.coordinator.known_heads import KnownHeads
@@ -87,6 +88,31 @@ class Conductor:
                     write_json(Path(self.plan.folder) / SIGNATURES, signed.as_dict())
             Status(state="finished", round=found.rounds, warnings=tuple(self.warnings)).write(self.plan.folder)
             return found
+
+    def ask(self, courier: Courier, present: Sequence[str]) -> CalledSites:
+        """What every site that is present says to the run, which is not begun: nothing of its sums leaves a site."""
+        self.plan.settings.check_options()
+        choice, said = self._choose(), dict[str, CalledSite]()
+        cohort = tuple(site.name for site in self.federation.sites if site.name in present)
+        while cohort:
+            answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
+            conversation = _conversation(self.plan.run, cohort, choice.method)
+            try:
+                self._called(self._transport(courier, cohort, answers, conversation), choice, said)
+                break
+            except SiteLost as lost:
+                if not lost.site:
+                    raise
+                said[lost.site] = CalledSite(refusal=str(lost))
+                cohort = tuple(name for name in cohort if name != lost.site)
+            except ConfigError as problem:  # too few are left for masks
+                said |= {name: CalledSite(refusal=f"not asked any more: {problem}") for name in cohort}
+                break
+            finally:
+                (Path(self.plan.folder) / TERMS).unlink(missing_ok=True)
+        called = self._note_called(choice, said)
+        Status(state="finished", warnings=tuple(self.warnings)).write(self.plan.folder)
+        return called
 
     def refresh(self, courier: Courier, present: Sequence[str]) -> Refreshed:
         """Bring the ledger of the plan up to date with the sites that are present."""
@@ -228,12 +254,24 @@ class Conductor:
             heads=KnownHeads.read(self.plan.heads, self.federation),
         )
 
-    def _called(self, transport: MachineTransport, choice: Choice) -> Called:
-        """What came of the roll call: in the clear, or of a run whose sums are masked."""
-        caller = RollCaller(self.federation, self.plan, transport)
-        if self.plan.settings.masked:
-            return MaskedCaller(caller).held(choice.method)
-        return caller.held(choice.method)
+    def _called(self, transport: MachineTransport, choice: Choice, said: dict[str, CalledSite] | None = None) -> Called:
+        """What came of the roll call: in the clear, or of a run whose sums are masked; `said` is what others said."""
+        caller, said = RollCaller(self.federation, self.plan, transport), said if said is not None else {}
+        try:
+            masked = self.plan.settings.masked
+            called = MaskedCaller(caller).held(choice.method) if masked else caller.held(choice.method)
+        except SiteLost as lost:
+            self._note_called(choice, {**said, lost.site: CalledSite(refusal=str(lost))})
+            raise
+        said |= {site: CalledSite.of(reply) for site, reply in called.replies.items()}
+        self._note_called(choice, said)
+        return called
+
+    def _note_called(self, choice: Choice, said: Mapping[str, CalledSite]) -> CalledSites:
+        """Write down what the sites said, for whoever looks at the run."""
+        called = CalledSites(self.surroundings.now().isoformat(timespec="seconds"), choice.method, said)
+        called.write(self.plan.folder)
+        return called
 
     def _converse(self, called: Called, choice: Choice) -> Finding:
         """What the method finds over a cohort, with all that the plan asks for beside it."""

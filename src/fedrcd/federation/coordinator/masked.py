@@ -280,7 +280,7 @@ class MaskedCaller:
             terms=terms,
             roll_calls=signed,
         )
-        return Called(transport, notes, None)
+        return Called(transport, notes, None, calls)
 
     @property
     def _path(self) -> Path:

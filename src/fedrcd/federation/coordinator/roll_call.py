@@ -42,6 +42,8 @@ class Called(NamedTuple):
     notes: tuple[str, ...]
     no_checks: SiteLost | None
     """Who would refuse the checks after the run, if they were asked for."""
+    replies: Mapping[str, RollCallReply]
+    """What each site said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class RollCaller:
             replace(transport, declared=declared),
             (*notes_on(replies, self.federation), *notes),
             lost[0] if lost else None,
+            replies,
         )
 
     def known_head(self, site: str) -> str:

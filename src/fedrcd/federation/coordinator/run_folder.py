@@ -74,6 +74,8 @@ class RunPlan:
         Where it is kept how far the logs of the sites go; nowhere if empty.
     title, purpose : str
         What the run is called and what it is for: every site sees and logs both.
+    asks_only : bool
+        Call the roll, to know who would refuse what, and stop: nothing of their sums leaves the sites.
     ledger, ledger_key : str
         Instead of running a method, bring this ledger up to date; its file, and that of its signing key.
     """
@@ -94,6 +96,7 @@ class RunPlan:
     heads: str = ""
     title: str = ""
     purpose: str = ""
+    asks_only: bool = False
     ledger: str = ""
     ledger_key: str = ""
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fedrcd.data.federation import Federation
+from fedrcd.data.federation import Federation, SiteEntry
 from fedrcd.errors import ConfigError, FedrcdError, FileError, ProtocolError
+from fedrcd.federation.coordinator.called_sites import CalledSites
 from fedrcd.federation.coordinator.run_folder import PLAN, REFRESHED, RunPlan, Status, read_json, write_json
 from fedrcd.federation.coordinator.saved_finding import FINDING, read_finding
 from fedrcd.federation.flower.processes import (
@@ -143,16 +144,17 @@ def serve(coordinator: Coordinator, federation: Federation | None, command: Comm
 
 
 def admit(coordinator: Coordinator, federation: Federation) -> dict[str, int]:
-    """Register the keys of all sites; the number of each node by site."""
+    """Register the keys of all sites that it does not know yet; the number of each node by site."""
     keyless = [site.name for site in federation.sites if not site.key]
     if keyless:
         raise ConfigError(f"the federation file has no key of site {keyless[0]!r}; see `fedrcd keys init`")
     folder = coordinator.home / "keys"
     folder.mkdir(parents=True, exist_ok=True)
 
-    def register(number: int) -> int:
-        site = federation.sites[number]
-        path = folder / f"{number}.pub"
+    new = [site for site in federation.sites if site.name not in coordinator.nodes]
+
+    def register(site: SiteEntry) -> int:
+        path = folder / f"{federation.sites.index(site)}.pub"
         path.write_text(site.key + "\n", encoding="utf-8")
         said = coordinator.flwr("supernode", "register", str(path), CONNECTION, "--name", site.name)
         if not said.get("success"):
@@ -162,8 +164,8 @@ def admit(coordinator: Coordinator, federation: Federation) -> dict[str, int]:
         return int(said["node-id"])
 
     with ThreadPoolExecutor(4) as pool:
-        numbers = list(pool.map(register, range(len(federation.sites))))
-    return {site.name: number for site, number in zip(federation.sites, numbers, strict=True)}
+        numbers = list(pool.map(register, new))
+    return {**coordinator.nodes, **{site.name: number for site, number in zip(new, numbers, strict=True)}}
 
 
 def online(coordinator: Coordinator) -> list[int]:
@@ -199,6 +201,19 @@ def conduct(
     """Have Flower conduct a run, and watch it to its end."""
     _have_conducted(coordinator, plan, progress, surroundings)
     return read_finding(plan.folder)
+
+
+def ask(
+    coordinator: Coordinator,
+    plan: RunPlan,
+    progress: Callable[[Status], None],
+    surroundings: Surroundings = REAL,
+) -> CalledSites:
+    """Have Flower call the roll of a run, and tell what the sites said; the run is not begun."""
+    _have_conducted(coordinator, plan, progress, surroundings)
+    called = CalledSites.read(plan.folder)
+    assert called is not None  # it is written before the status
+    return called
 
 
 def refresh(

@@ -13,6 +13,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedrcd.data.federation import read_federation
 from fedrcd.errors import ConfigError, FedrcdError
+from fedrcd.federation.coordinator.called_sites import CalledSites
 from fedrcd.federation.coordinator.conduct import Conductor
 from fedrcd.federation.coordinator.refresh import Refreshed
 from fedrcd.federation.coordinator.run_folder import RunPlan, Status
@@ -29,13 +30,19 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Conduct one run, or bring a ledger up to date."""
     plan = plan_of(context)
-    (refresh if plan.ledger else conduct)(plan, grid)
+    (ask if plan.asks_only else refresh if plan.ledger else conduct)(plan, grid)
 
 
 def conduct(plan: RunPlan, grid: Grid, recorder: Recorder | None = None, surroundings: Surroundings = REAL) -> Finding:
     """Conduct a run over a Grid; whatever goes wrong is in its status file too. `recorder` is told of every answer."""
     with _conducting(plan, grid, recorder, surroundings) as (conductor, courier, present):
         return conductor.run(courier, present)
+
+
+def ask(plan: RunPlan, grid: Grid, surroundings: Surroundings = REAL) -> CalledSites:
+    """Call the roll of a plan over a Grid."""
+    with _conducting(plan, grid, None, surroundings) as (conductor, courier, present):
+        return conductor.ask(courier, present)
 
 
 def refresh(plan: RunPlan, grid: Grid, surroundings: Surroundings = REAL) -> Refreshed:

@@ -58,3 +58,18 @@ def read_export(text: str) -> tuple[list[Entry], str]:
         return [read_record(record) for record in content["entries"]], str(content["public_key"])
     except (ValueError, KeyError, TypeError):
         raise FileError("this is not an exported ledger of fedrcd") from None
+
+
+def entry_parts(entry: Entry) -> list[str]:
+    """What an entry is about, as people read it."""
+    content = entry.content
+    parts = [*content.get("admitted", {})]
+    if "site" in content:
+        parts.append(f"{content['site']}, block {content['block']}, version {content['version']}")
+    if "editions" in content:
+        parts.append(f"total over {', '.join(content['editions'])}")
+    if "rows" in content:
+        parts.append(f"{content['rows']:,} rows")
+    if "method" in content:
+        parts.append(content["method"])
+    return parts

@@ -57,6 +57,26 @@ def private_key_in(path: str | os.PathLike[str]) -> Any:
         ) from None
 
 
+def require_site_key(text: str) -> None:
+    """Raise unless a text is the public key of a site: ECDSA on P-384, in OpenSSH form."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization as form
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, EllipticCurvePublicKey
+
+    if "PRIVATE KEY" in text:
+        raise ConfigError(
+            "this is a PRIVATE key: it must not leave its site. Make a new one; send the file ending in .pub"
+        )
+    try:
+        key = form.load_ssh_public_key(public_text(text).encode())
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, EllipticCurvePublicKey) or not isinstance(key.curve, SECP384R1):
+        raise ConfigError(
+            "this is no public key of `ssh-keygen -t ecdsa -b 384`: one line that begins with ecdsa-sha2-nistp384"
+        )
+
+
 def fingerprint_of(public: str) -> str:
     """The fingerprint of a public key as `ssh-keygen -l` prints it, to be compared by telephone."""
     try:
