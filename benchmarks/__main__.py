@@ -25,6 +25,7 @@ NAMES = (
     "dominance",
     "liar",
     "page",
+    "loopback",
     "layers",
     "costs",
     "console",

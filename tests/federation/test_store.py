@@ -2,7 +2,12 @@
 
 import json
 import multiprocessing
+import os
 import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -178,6 +183,33 @@ def test_only_its_owner_reads_a_store(tmp_path):
     filled(tmp_path / "state")
     assert (tmp_path / "state" / FILE).stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+READ = """
+import os, sys
+os.setgid(65534), os.setuid(65534)
+try:
+    print(len(open(sys.argv[1], "rb").read()))
+except PermissionError:
+    print("refused")
+"""
+
+
+def read_by_nobody(path):
+    done = subprocess.run([sys.executable, "-S", "-c", READ, str(path)], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be other accounts")
+def test_other_accounts_do_not_read_a_store_which_without_its_rights_they_would():
+    with tempfile.TemporaryDirectory() as folder:  # those of pytest are closed to others already
+        Path(folder).chmod(0o755)
+        store = filled(Path(folder) / "state") / FILE
+        assert read_by_nobody(store) == "refused"
+        store.parent.chmod(0o755)
+        assert read_by_nobody(store) == "refused"
+        store.chmod(0o644)
+        assert int(read_by_nobody(store)) > 0
 
 
 def test_secrets_stay_and_are_no_other_sites(tmp_path):

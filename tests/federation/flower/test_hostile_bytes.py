@@ -9,7 +9,7 @@ from flwr.clientapp import ClientApp
 
 from fedrcd.errors import ProtocolError
 from fedrcd.federation.coordinator.gather import RetryPolicy
-from fedrcd.federation.flower import client
+from fedrcd.federation.flower import client, courier
 from fedrcd.federation.flower.local_grid import LocalGrid
 from fedrcd.federation.flower.records import ARRAYS, HEADER, TEXT, from_records, to_records
 from fedrcd.federation.flower.server import conduct
@@ -18,6 +18,7 @@ from fedrcd.federation.messages.printable import printable
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request, pack_request, unpack_reply
 from fedrcd.federation.messages.roll_call import Plan, RollCallRequest
+from fedrcd.federation.site import log
 from fedrcd.federation.site.log import LONGEST_DETAIL
 from fedrcd.protocol.wire import Packet, unpack
 from fedrcd.statistics.frame import Frame
@@ -126,9 +127,8 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("arithmetic", ["exact", "float"])
-@pytest.mark.parametrize("kind", REPLIES)
-def test_a_hostile_reply_loses_its_site_and_not_the_run(disk, kind, arithmetic):
+def answered_by_a_liar(disk, kind, arithmetic):
+    """A run that may go on without site B, which sends hostile replies."""
     app = ClientApp()
 
     @app.query("ask")
@@ -142,11 +142,28 @@ def test_a_hostile_reply_loses_its_site_and_not_the_run(disk, kind, arithmetic):
     policy = RetryPolicy(deadline=240.0, give_up_after=0.0)
     plan = disk.plan("fedrcd-ni", retry_policy=policy, allow_missing=True, arithmetic=arithmetic)
     with np.errstate(invalid="ignore"):
-        found = conduct(plan, LocalGrid(disk.settings_files(), app))
+        return conduct(plan, LocalGrid(disk.settings_files(), app))
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "float"])
+@pytest.mark.parametrize("kind", REPLIES)
+def test_a_hostile_reply_loses_its_site_and_not_the_run(disk, kind, arithmetic):
+    found = answered_by_a_liar(disk, kind, arithmetic)
     assert (found.sites, found.missing) == ((A, C), (B,))
     [warning] = found.warnings
     assert warning.isprintable()
     assert len(warning) < 1000
+
+
+@pytest.mark.parametrize("kind", ["an array of 8 TiB", "lists in lists", "text"])
+def test_where_messages_are_believed_such_a_reply_ends_the_run(disk, kind, monkeypatch):
+    def believed(records):
+        arrays = records[ARRAYS]
+        return Packet(json.loads(records[HEADER][TEXT]), tuple(arrays[str(k)].numpy() for k in range(len(arrays))))
+
+    monkeypatch.setattr(courier, "from_records", believed)
+    with pytest.raises((MemoryError, ValueError, RecursionError, KeyError)):
+        answered_by_a_liar(disk, kind, "exact")
 
 
 # whatever a site is asked is in its log, in one line, short, without control characters
@@ -173,11 +190,22 @@ def test_a_run_of_such_a_name_is_refused(disk, name):
     assert [entry.run for entry in logged(service)] == ["", ""]
 
 
-def test_a_method_of_such_a_name_is_logged_fit_to_be_shown(disk):
+def called_for_such_a_method(disk):
+    """What a site logs of a roll call for a method whose name clears the screen."""
     service = disk.service(B)
     plan = Plan("\x1b[2J\n" + "s" * 10**6, {}, "exact", 0, check=False)
     service.respond(pack_message(RollCallRequest("r", disk.digest, B, NAMES, plan, "0")))
     [entry] = logged(service)
+    return entry
+
+
+def test_where_texts_of_others_are_believed_the_log_clears_the_screen(disk, monkeypatch):
+    monkeypatch.setattr(log, "printable", lambda text, *_: text)
+    assert "\x1b[2J" in called_for_such_a_method(disk).question
+
+
+def test_a_method_of_such_a_name_is_logged_fit_to_be_shown(disk):
+    entry = called_for_such_a_method(disk)
     assert entry.question.isprintable()
     assert entry.detail.isprintable()
     assert max(len(entry.question), len(entry.detail)) < 6 * LONGEST_DETAIL

@@ -80,25 +80,26 @@ NOBODY = """
 import encodings.idna, os, socket, sys
 os.setgid(65534), os.setuid(int(sys.argv[2]))  # who may not read the library any more
 with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) as connection:
-    connection.sendall(b"POST /v1/control/start-run HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+    connection.sendall(b"POST " + sys.argv[3].encode() + b" HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
     print(connection.recv(100).split()[1].decode())
 """
 
 
-def asked_by(account, port):
+def asked_by(account, port, path):
     done = subprocess.run(
-        [sys.executable, "-S", "-c", NOBODY, str(port), str(account)], capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-c", NOBODY, str(port), str(account), path], capture_output=True, text=True, check=True
     )
     return int(done.stdout)
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not Path("/proc/net/tcp").exists(), reason="only root can be other accounts")
-def test_other_accounts_of_this_machine_start_nothing():
+@pytest.mark.parametrize("path", ["/v1/control/start-run", "/v1/runtime/acquire-task"])
+def test_other_accounts_of_this_machine_start_nothing_and_take_no_work(path):
     with served(takes_orders) as port:
-        assert asked_by(65534, port) == 200  # without the layer
+        assert asked_by(65534, port, path) == 200  # without the layer
     with served(LocalOrders(takes_orders)) as port:
-        assert asked_by(65534, port) == 403
-        assert asked_by(0, port) == 200
+        assert asked_by(65534, port, path) == 403
+        assert asked_by(0, port, path) == 200
 
 
 def test_nobody_and_websockets_are_others():
