@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrcd.data.survey import survey
+from fedrcd.data.table import Table
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.units import CONVERSIONS, Mismatch, described, unlike
 
@@ -54,4 +56,7 @@ def test_neither_chunks_nor_order_nor_gaps_matter():
     values = np.random.default_rng(5).gamma(2.0, size=(400, 2))
     mixed = np.concatenate([values[::-1], np.full((30, 2), np.nan)])
     whole, parts = described(lambda: iter([values])), described(lambda: iter(np.array_split(mixed, 7)))
+    counted = survey(Table(mixed, columns=("a", "b"))).counted
+    known = described(lambda: iter(np.array_split(mixed, 7)), counted)
     assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(whole, known, strict=True))

@@ -126,12 +126,20 @@ def propose_exact(
     return Proposed(_in_powers_of_two(Frame(found.robust.centre, scale)), found.robust)
 
 
-def robust_frame(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None = None) -> Frame:
+def robust_frame(
+    tables: Sequence[Stream],
+    held: Sequence[Sequence[int]] | None = None,
+    counted: Sequence[Counted] | None = None,
+) -> Frame:
     """Medians, and interquartile ranges in standard deviations of a Gaussian, over the rows of all tables.
 
-    `held` says which variables the columns of each table are, if not all. Missing values, NaN, are passed over.
+    `held` says which variables the columns of each table are, if not all; what is `counted` of each need not be read.
+    Missing values, NaN, are passed over.
     """
-    return _summary(*_together(tables, held)).robust
+    if counted is None:
+        return _summary(*_together(tables, held)).robust
+    stream, p = _together(tables, held or [range(len(counted[0].present))] * len(tables))
+    return _summary(stream, p, together(counted, held, p)).robust
 
 
 def exact_moments(stream: Stream, frame: Frame, farthest: Vector) -> Frame:
@@ -187,7 +195,7 @@ def _summary(stream: Stream, p: int, counted: Counted | None = None) -> _Summary
 def _together(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None) -> tuple[Stream, int]:
     """All rows with all variables, NaN where a table lacks one; and the number of variables."""
     if held is None:
-        return (lambda: (chunk for table in tables for chunk in table())), _width(tables[0])
+        return (lambda: (chunk for table in tables for chunk in table())), width_of(tables[0])
     p = 1 + max(max(columns) for columns in held)
 
     def chunks() -> Iterator[Matrix]:
@@ -203,7 +211,8 @@ def _together(tables: Sequence[Stream], held: Sequence[Sequence[int]] | None) ->
     return chunks, p
 
 
-def _width(table: Stream) -> int:
+def width_of(table: Stream) -> int:
+    """How many columns there are, by the first chunk."""
     return int(next(iter(table())).shape[1])
 
 

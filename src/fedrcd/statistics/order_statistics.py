@@ -108,7 +108,7 @@ def quantiles(stream: Stream, p: int, shares: Sequence[float], counted: Counted 
 
     What is `counted` already saves a pass.
     """
-    count, low, high = _counted(stream, p) if counted is None else counted
+    count, low, high = count_values(stream, p) if counted is None else counted
     places = {j: [share * (int(count[j]) - 1) for share in shares] for j in range(p) if count[j]}
     buckets = [_Bucket(j, 0, 0, 0, int(count[j]), _ranks(places[j])) for j in places]
     found: dict[int, dict[int, float]] = {j: {} for j in places}
@@ -130,7 +130,8 @@ def quantiles(stream: Stream, p: int, shares: Sequence[float], counted: Counted 
     return Quantiles(count, low, high, values)
 
 
-def _counted(stream: Stream, p: int) -> Counted:
+def count_values(stream: Stream, p: int) -> Counted:
+    """What there is of each column; takes a pass."""
     count, low, high = np.zeros(p), np.full(p, np.inf), np.full(p, -np.inf)
     for chunk in stream():
         if len(chunk):

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedrcd.statistics.frame import Frame, exact_moments, robust_frame
-from fedrcd.statistics.order_statistics import Stream
+from fedrcd.statistics.frame import Frame, exact_moments, robust_frame, width_of
+from fedrcd.statistics.order_statistics import Counted, Stream, count_values
 from fedrcd.typing import Vector
 
 FAR = 5.0
@@ -100,12 +100,14 @@ CONVERSIONS = tuple(
 )
 
 
-def described(stream: Stream) -> Described:
-    """Median and spreads of some rows, whatever their order; missing values, NaN, are passed over."""
-    robust = robust_frame([stream])
-    farthest = np.zeros_like(robust.centre)
-    for chunk in stream():
-        farthest = np.fmax(farthest, np.fmax.reduce(np.abs(chunk - robust.centre), axis=0, initial=0.0))
+def described(stream: Stream, counted: Counted | None = None) -> Described:
+    """Median and spreads of some rows, whatever their order; missing values, NaN, are passed over.
+
+    What is `counted` already saves a pass.
+    """
+    counted = counted or count_values(stream, width_of(stream))
+    robust = robust_frame([stream], counted=[counted])
+    farthest = np.maximum(0.0, np.maximum(counted.high - robust.centre, robust.centre - counted.low))
     return Described(robust.centre, robust.scale, exact_moments(stream, robust, farthest).scale)
 
 

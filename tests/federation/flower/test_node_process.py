@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from fedrcd.federation.flower.supervise import UNKNOWN_NODE
 
 REFUSED_TWICE = """
@@ -52,3 +54,36 @@ def test_a_node_that_is_not_admitted_ends_with_a_code_of_its_own():
     )
     assert done.returncode == UNKNOWN_NODE
     assert "Failed to activate" in done.stderr
+
+
+SLOW = """
+from datetime import UTC, datetime, timedelta
+from fedrcd.federation.flower.heartbeats import MISSED, START, wait_for_starts
+if {patient}:
+    wait_for_starts(MISSED)
+from flwr.supercore.constant import TaskType
+from flwr.supercore.corestate import in_memory_corestate as core
+from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
+
+later = [0.0]
+core.now = lambda: datetime.now(tz=UTC) + timedelta(seconds=later[0])
+state = InMemoryNodeState(None)
+task = state.create_task(TaskType.CLIENT_APP, 1)
+token = state.claim_task(task)
+later[0] = START - 1
+print(state.get_task_by_token(token) is not None)  # it has not been heard yet
+if {patient}:
+    state.activate_task(task)
+    later[0] += MISSED - 1
+    print(state.acknowledge_task_heartbeat(task))
+    later[0] += MISSED + 1
+    print(state.get_task_by_token(token) is None)
+"""
+
+
+@pytest.mark.parametrize(("patient", "said"), [(False, ["False"]), (True, ["True"] * 3)], ids=["Flower's own", "ours"])
+def test_a_process_that_answers_may_start_slowly_and_is_missed_soon_once_it_was_heard(patient, said):
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW.format(patient=patient)], capture_output=True, text=True, timeout=240, check=True
+    )
+    assert done.stdout.split() == said

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from fedrcd.data.federation import Federation
 from fedrcd.data.rows import streamed
+from fedrcd.data.survey import survey
 from fedrcd.data.table import Table
 from fedrcd.federation.site.trimming import frame_of
+from fedrcd.statistics.order_statistics import Counted
 from fedrcd.statistics.units import Mismatch, described, unlike
 
 
@@ -31,7 +33,8 @@ def unlike_columns(block: Table, federation: Federation) -> Iterator[UnlikeColum
         return
     stream = streamed(block)
     names = [block.columns[j] for j in declared]
-    own = described(lambda: (chunk[:, declared] for chunk in stream()))
+    counted = Counted(*(one[declared] for one in survey(block).counted))
+    own = described(lambda: (chunk[:, declared] for chunk in stream()), counted)
     for found in unlike(own, frame_of(names, federation)):
         name = names[found.variable]
         unit = f" in {federation.frame[name].unit}" if federation.frame[name].unit else ""
