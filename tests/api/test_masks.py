@@ -117,8 +117,8 @@ def test_a_transport_may_be_masked_and_is_judged_as_tables_are():
     transport = fedrcd.in_process(TABLES, masked=True)
     same(fedrcd.discover(transport, "fedrcd-t"), fedrcd.discover(TABLES, "fedrcd-t", arithmetic="exact"))
     assert METHODS[fedrcd.discover(transport).method].rounds.once  # what `auto` takes
-    with pytest.raises(ConfigError, match="fedrcd-r asks several times"):
-        fedrcd.discover(transport, "fedrcd-r")
+    with pytest.raises(ConfigError, match="fedrcd-se asks several times"):
+        fedrcd.discover(transport, "fedrcd-se")
 
 
 def test_what_was_clipped_is_not_known():
@@ -133,7 +133,7 @@ def test_what_was_clipped_is_not_known():
     [
         ({"tables": TABLES[:2]}, "they need at least 3"),
         ({"tables": TABLES[0]}, "masks hide nobody among one site"),
-        ({"method": "fedrcd-r"}, "fedrcd-r asks several times, for what sites cannot work out by themselves"),
+        ({"method": "fedrcd-se"}, "fedrcd-se asks several times, for what sites cannot work out by themselves"),
         ({"method": "fed-direct", "arithmetic": "compact"}, "only sums of whole numbers can be masked"),
         ({"method": "direct-lingam", "stack": True}, "works on one table, where there is nothing to mask"),
         ({"within": "auto"}, "asks every site for means and variances of its own, which masks hide"),

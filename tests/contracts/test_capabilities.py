@@ -306,15 +306,6 @@ def others() -> Iterator[Capability]:
             (Yes(), Yes("replayed"), Yes("replayed"), No(AS_CONTRIBUTED)),
             {"keyed": True},
         )
-    several = "fedrcd-r asks several times, for what sites cannot work out by themselves"
-    elsewhere = No(NO_TRUST.format("fedrcd-r"))
-    yield Capability(
-        "masks, `fedrcd-r`",
-        "Privacy",
-        found_by("fedrcd-r", masked=True),
-        (No(several), elsewhere, elsewhere, No(AS_CONTRIBUTED)),
-        {"keyed": True},
-    )
     yield Capability(
         "masks, bootstrap by groups of rows",
         "Privacy",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.data.rows import count_rows, is_complete
+from fedrcd.data.rows import Rows, count_rows, is_complete
 from fedrcd.data.survey import few_levels, sampled
 from fedrcd.data.table import Table
 from fedrcd.errors import (
@@ -45,6 +45,10 @@ SCALE_DECIDES = 0.9
 
 MANY_FAR = 0.05
 """Share of rows far from all others from which that is said: heavy tails have many, too, but should be known."""
+
+
+MOST_OF_ONE = 0.95
+"""Of the share p / (p + 1) of rows of p columns, above which equal values leave a robust scatter no way out."""
 
 
 def variance_agreement(estimate: Estimate) -> float:
@@ -170,6 +174,19 @@ def far_apart(site: LocalSite, transport: InProcess) -> list[str]:
     own = transport.setting.frame.keep(held)
     frame = own if site.own is None else own.within(site.own)
     return [site.columns[j] for j in columns_with_gross_errors(site.rows, frame)]
+
+
+def mostly_one_value(rows: Rows, p: int) -> bool:
+    """Whether a column of few levels has one value in so many rows that no robust scatter of p columns exists."""
+    counts = {name: dict.fromkeys(levels.tolist(), 0) for name, levels in few_levels(rows, FEW_LEVELS).items()}
+    total = 0
+    for values, *_ in rows.chunks() if counts else ():
+        total += len(values)
+        for name, levels in counts.items():
+            column = values[:, rows.columns.index(name)]
+            for level in levels:
+                levels[level] += int((column == level).sum())
+    return any(max(levels.values()) > MOST_OF_ONE * total * p / (p + 1) for levels in counts.values())
 
 
 def sites_alike(transport: InProcess) -> list[FedrcdWarning]:

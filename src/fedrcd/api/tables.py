@@ -12,7 +12,7 @@ from fedrcd.api.describe import Background
 from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
-from fedrcd.api.notes import far_apart, left_out, notes_on_sites, require_coverage, require_together
+from fedrcd.api.notes import far_apart, left_out, mostly_one_value, notes_on_sites, require_coverage, require_together
 from fedrcd.api.over_time import tables_with_past
 from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
@@ -315,7 +315,8 @@ def _circumstances(
         far_apart=not one_round
         and complete
         and settings.trim is None
-        and any(far_apart(site, transport) for site in sites),
+        and any(far_apart(site, transport) for site in sites)
+        and not any(mostly_one_value(site.rows, len(names)) for site in sites),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fedrcd.errors import ConfigError
 from fedrcd.protocol.questions import PAIR_DEPTH, TENSOR_DEPTH
 
-STRICTER_BELOW = frozenset({"share", "checks", "dominance"})
+STRICTER_BELOW = frozenset({"share", "checks", "whitenings", "dominance"})
 """Numbers that are stricter the smaller they are."""
 
 FREE = frozenset({"days", "off"})
@@ -36,6 +36,8 @@ class Rules:
     """Of the rows, that all released numbers may determine."""
     checks: int = 3
     """Different questions for powers of residuals that may be answered about the same rows."""
+    whitenings: int = 6
+    """Whitenings under which sums over directions of the same rows may be part of replayed totals."""
     suppress: int = 0
     """Few-level columns of which rare combinations leave their rows out; 0: for such rows the site refuses."""
     dominance: float = 1.0

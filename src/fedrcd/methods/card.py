@@ -125,6 +125,8 @@ class Card:
     """For a method that works on one table: the one that gives the same order from sums over sites."""
     one_round: OneRound | None = None
     """For a method of several rounds: the one of one round with the same order, if there is one."""
+    more_rounds: str = ""
+    """The option whose number there are rounds beside the last one, if there is such an option."""
     replayed: bool = False
     """For a method of several rounds: whether every question follows from pooled whole numbers, on any machine."""
     auto: Auto | None = None
@@ -144,6 +146,11 @@ class Card:
     def maskable(self) -> bool:
         """Whether its sums can be masked: it asks once, or sites can work out by themselves what it asks next."""
         return not self.one_table and (self.rounds.once or self.replayed)
+
+    def rounds_with(self, options: Mapping[str, Any], p: int) -> int:
+        """The number of rounds with p variables and some options set."""
+        more = options.get(self.more_rounds)
+        return self.rounds(p) if more is None else int(more) + 1
 
     @property
     def in_one_round(self) -> OneRound | None:

@@ -19,10 +19,12 @@ WHITENINGS = 5
     score="negentropy gap",
     deflation="coordinator, exact",
     rounds=RoundCount(0, WHITENINGS + 1),
+    more_rounds="whitenings",
     payload=Payload(4, over=24),
     coverage=Coverage.ALL_COLUMNS,
     scale_free=True,
     erasable=False,
+    replayed=True,
     auto=Auto(rank=0, far_apart=True),
     cost=of_directions(WHITENINGS),
 )

@@ -28,6 +28,7 @@ class DirectionQuestion(Asking):
     """Asks for sums of products of two components of the directions of (w, 1), w = M (z - c)."""
 
     rules: ClassVar[tuple[str, ...] | None] = (*COMMON_RULES, "frame", "grid", "pair cells", "whitening")
+    replay_rules: ClassVar[tuple[str, ...] | None] = ("joint cells", "one path")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -35,12 +36,17 @@ class DirectionQuestion(Asking):
     grid: Grid | None = None
     """The grid on which rows are whole, so that sums are exact; without, they are float64."""
     near: bool = False
-    """Whether rows far from all others count with zeros."""
+    """Whether rows far from all others count less."""
 
     @property
     def needs_trust(self) -> bool:
         """Unless runs start so: whoever chooses the whitening chooses which rows look alike, and which are far."""
-        return self.near or not self.whitening.is_start(self.grid)
+        return not self.whitening.is_start(self.grid)
+
+    @property
+    def derived(self) -> Whitening:
+        """The whitening."""
+        return self.whitening
 
     @property
     def clips(self) -> bool | None:
@@ -92,6 +98,7 @@ class DirectionTensorQuestion(Asking):
         "quadruple cells",
         "whitening",
     )
+    replay_rules: ClassVar[tuple[str, ...] | None] = ("joint cells", "one path")
 
     variables: tuple[str, ...]
     frame: Frame
@@ -104,7 +111,12 @@ class DirectionTensorQuestion(Asking):
     @property
     def needs_trust(self) -> bool:
         """As `DirectionQuestion`."""
-        return self.near or not self.whitening.is_start(self.grid)
+        return not self.whitening.is_start(self.grid)
+
+    @property
+    def derived(self) -> Whitening:
+        """Likewise."""
+        return self.whitening
 
     @property
     def clips(self) -> bool | None:

@@ -82,6 +82,11 @@ class Question(Protocol[S]):
         ...
 
     @property
+    def derived(self) -> Any:
+        """What of it was computed from the answers to other questions; None if nothing."""
+        ...
+
+    @property
     def each(self) -> Question[Any]:
         """What is asked of each group of rows; the question itself where there are no groups."""
         ...
@@ -197,6 +202,11 @@ class Asking:
     def basis(self) -> Basis | None:
         """None: no residuals are asked for."""
         return None
+
+    @property
+    def derived(self) -> Any:
+        """The moments that residuals come from, if it asks for any."""
+        return self.basis and self.basis.moments
 
     @property
     def each(self) -> Any:

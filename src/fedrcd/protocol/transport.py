@@ -112,7 +112,7 @@ class Setting:
         return TensorQuestion(self.variables, self.frame, self.given, self.grid)
 
     def directions(self, whitening: Whitening, *, near: bool = False) -> DirectionQuestion:
-        """Asks for second moments of the directions of rows under a whitening, or of those that are not far out."""
+        """Asks for second moments of the directions of rows under a whitening; with `near` those far out count less."""
         return DirectionQuestion(self.variables, self.frame, whitening, self.grid, near)
 
     def direction_tensor(self, whitening: Whitening, *, near: bool = False) -> DirectionTensorQuestion:

@@ -28,14 +28,17 @@ SPHERE = Grid(11, 1)
 """The grid of directions where sums are exact: finer steps would change nothing that can be seen, and coarse ones keep
 products of four within what float64 sums exactly."""
 
-FAR = 4.0
-"""Multiples of sqrt(p), about the length of whitened rows, beyond which a row is far from all others."""
+FAR = 16.0
+"""Multiples of p, about the squared length of whitened rows, at which half of a direction is left."""
 
 LEAST_SPREAD = 1 / 25
 """The least eigenvalue that the spread of directions may have, which is 1 on average, for rows to look whitened."""
 
 LEAST_NEAR = 0.25
 """The least share of rows that are not far from all others: of errors with heavy tails there may be half."""
+
+BEYOND = 1e30
+"""Lengths from here on leave nothing of a row: their powers still fit a number."""
 
 FARTHEST = 1e100
 """Values beyond this many scales have the direction of those here: their squares still fit a number."""
@@ -104,13 +107,15 @@ def _unit(matrix: Matrix, grid: Grid) -> float:
 def directions(
     blocks: Iterable[Matrix], whitening: Whitening, grid: Grid | None = None, *, lifted: bool, near: bool = False
 ) -> Iterator[Matrix]:
-    """Directions of rows that arrive in blocks, in the frame: of w, shape (n, p), or of (w, 1), shape (n, p + 1).
+    r"""Directions of rows that arrive in blocks, in the frame: of w, shape (n, p), or of (w, 1), shape (n, p + 1).
 
     Every step is one that all machines round alike, so that on a grid directions have the same bits everywhere. A row
-    at the centre has no direction of its own: it counts, with zeros. So does, where only those `near` are asked for,
-    a row longer than `FAR` root mean squares of whitened rows.
+    at the centre has no direction of its own: it counts, with zeros. Where mainly those `near` are asked for, the
+    direction of a row of length l is shortened by :math:`1 / (1 + (l^2 / 16 p)^4)`. There is no limit at which a row
+    jumps out of the sums, so no two whitenings near each other, whoever chose them, tell a single row by what it adds
+    to one of them alone.
     """
-    farthest = FAR * math.sqrt(len(whitening.centre))
+    farthest = FAR * len(whitening.centre)
     for block in blocks:
         z = block if grid is None else grid.snapped(block)
         w = whitening.of_rows(z)
@@ -124,7 +129,10 @@ def directions(
         length = _positive(np.sqrt(square))
         w /= length
         if near:
-            w[:, length * largest > farthest] = 0.0
+            along = np.minimum(length * largest, BEYOND)
+            far = along * along / farthest
+            far *= far
+            w /= 1 + far * far
         yield np.ascontiguousarray(w.T)
 
 
@@ -152,7 +160,7 @@ def sharpened(whitening: Whitening, sums: PairSums) -> Whitening:
 def spread_of(sums: PairSums) -> Matrix:
     """(p + 1) E v v' from pair sums of directions v of (w, 1): the identity once rows are whitened.
 
-    The trace is the number of rows, without those that count with zeros.
+    The trace is the number of rows, where far ones count less.
     """
     products = sums.at(1, 1)
     spread: Matrix = (products + products.T) * (sums.p / (2 * math.fsum(np.diagonal(products))))

@@ -31,7 +31,7 @@ from fedrcd.typing import Matrix
 
 
 def of_directions(sums: TensorSums) -> TensorSums:
-    """The same sums with the number of rows that have a direction, which is the trace of degree 2."""
+    """The same sums with as many rows as have a direction, far ones counted less: the trace of degree 2."""
     packed = sums.packed.copy()
     packed[0] = max(round(float(sums.powers()[2].sum())), 1)
     return replace(sums, packed=packed)

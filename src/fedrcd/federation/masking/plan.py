@@ -136,6 +136,14 @@ class MaskedPlan:
         """Whether there are rounds after the first."""
         return not self.resampling and not find(self.method).rounds.once
 
+    def rounds(self, p: int) -> int:
+        """How many rounds there are with p variables."""
+        return find(self.method).rounds_with(self.settings.method_options, p)
+
+    def sources_of(self, order: tuple[int, ...]) -> tuple[int, ...]:
+        """The sources that led to an order; none are told by one that was refined afterwards."""
+        return () if self.parts.refine else order
+
     @property
     def parts(self) -> Parts[Any]:
         """The method with its options set."""

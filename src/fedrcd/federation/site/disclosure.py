@@ -23,9 +23,10 @@ groups                    sums of at least 10 groups of rows leave if every grou
 trim                      rows far out are left out before anything is summed, or never: the limit is the site's own,
                           and stays the same in the same frame
 replay                    where a site works a question out itself, from totals over all sites: up to four few-level
-                          columns together, and all of them for entropies, have 0 or at least 11 rows in every cell;
-                          standardised quantities have means and variances near 0 and 1 here, too; and the same rows
-                          are asked about along one order, under the same moments
+                          columns together, and all of them for entropies and directions, have 0 or at least 11 rows
+                          in every cell; standardised quantities have means and variances near 0 and 1 here, too; and
+                          the same rows are asked about along one order, under the same moments, and under at most 6
+                          whitenings, as many as one run takes
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
 trust                     residuals, entropies and whatever else depends on moments that the coordinator chose, and
                           anything in a frame that is not declared, leave only a site that trusts its coordinator:
@@ -58,7 +59,7 @@ from fedrcd.federation.site.residual_rules import (
     one_chain,
 )
 from fedrcd.federation.site.rule_context import RAW, RuleContext
-from fedrcd.federation.site.whitening_rules import honest_whitening
+from fedrcd.federation.site.whitening_rules import honest_whitening, one_path
 from fedrcd.protocol.groups import LEAST_GROUPS
 from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame
@@ -300,6 +301,7 @@ RULES: dict[str, Rule] = {
     "entropy map": honest_entropy_map,
     "move map": honest_move_map,
     "whitening": honest_whitening,
+    "one path": one_path,
     "order": honest_order,
     "checks": few_checks,
     "split": one_split,

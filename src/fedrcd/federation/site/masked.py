@@ -44,7 +44,6 @@ from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.release import Door, Occasion, Released
 from fedrcd.federation.site.roll_call import RollCallAnswer
-from fedrcd.methods.registry import find
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.accept import require_usable
 
@@ -131,7 +130,7 @@ class MaskedSite:
         signer, plan = self._signer(), self._plan_again(text)
 
         def replayed() -> tuple[SiteRun, Signed]:
-            given = (message.answers, message.vectors, message.order)
+            given = (message.answers, message.vectors, plan.sources_of(message.order))
             _, replay, _ = self._total_again(plan, state, *given)
             if replay.estimate is None:
                 raise RunAborted("the run was ended before it was over", state.ended("ended too early"))
@@ -198,7 +197,7 @@ class MaskedSite:
 
         total, here, planned = self._stepped(text, verify)
         self._require_untold(planned, self._known_totals(), agreed=self.door.store.masked.consents())
-        goes_on = here.round < find(plan.method).rounds(len(planned.question.variables))
+        goes_on = here.round < plan.rounds(len(planned.question.variables))
 
         def step(vector: Words) -> tuple[SiteRun, Signed, bytes]:
             return site_run.answer_next(state, total, here, planned.asked, vector, signer, self.now, goes_on=goes_on)

@@ -563,7 +563,7 @@ def code_of(problem: BaseException) -> Refusal:
 def _kept(context: RuleContext, sums: Any, answer: str) -> dict[str, Any]:
     """What the log keeps of an answer."""
     question = context.question
-    basis = question.each.basis
+    basis, derived = question.each.basis, question.each.derived
     return {
         "block": context.block,
         "numbers": sums.entries,
@@ -572,7 +572,7 @@ def _kept(context: RuleContext, sums: Any, answer: str) -> dict[str, Any]:
         "version": context.version,
         "frame": digest_of(question.frame),
         "clips": question.clips,
-        "basis": digest_of(basis.moments) if basis else "",
+        "basis": "" if derived is None else digest_of(derived),
         "sources": basis.sources if basis else None,
         "groups": question.groups,
         "within": context.within_tag,

@@ -4,31 +4,37 @@ Rows are whitened again and again, a round of sums each; then one round asks for
 :math:`x = A e` with symmetric errors the scatter that whitens is :math:`A D A^\top` with D diagonal, as the covariance
 is, so regressions leave the same residuals; and the traceless tensors tell errors from mixtures of them, as cumulants
 do. From there on all is exact deflation of tensors.
+
+Every whitening follows from whole numbers, by steps that all machines round alike, and is rounded to whole multiples of
+a power of two: whoever has the pooled sums asks the same next.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from fedrcd.errors import StatisticError
 from fedrcd.methods.deflations.tensors import TensorEvidence, in_own_units, regress_out, require_few
 from fedrcd.methods.gaussianity import distance_from_gaussian
 from fedrcd.methods.regularity import require_regular, require_rows, require_units
 from fedrcd.methods.skeleton import Evidence, Marginals
 from fedrcd.protocol.questions import Rounds, ask
 from fedrcd.protocol.transport import Setting
-from fedrcd.statistics.directions import LEAST_NEAR, LEAST_SPREAD, Whitening, sharpened, spread_of
+from fedrcd.statistics.directions import LEAST_SPREAD, Whitening, sharpened, spread_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.spherical_tensors import of_directions, spherical_cumulants
 from fedrcd.statistics.steady_algebra import eigen
-from fedrcd.typing import Matrix
+from fedrcd.typing import Matrix, Vector
 
-COARSE = 3
-"""Whitenings from all rows; from there on rows can be told to be far from all others, and are left out."""
+SETTLED = 3
+"""Whitenings after which rows look whitened, if they can."""
+
+VANISHED = 1e-6
+"""The least eigenvalue of the spread of directions before that, if no variable follows from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +51,19 @@ class Directions:
         require_few(p)
         require_units(setting.frame, setting.variables)
         whitening = Whitening.of_frame(setting.robust or Frame.identity(p)).on_grid(setting.grid)
-        leaves_out = True
+        flat = False
         for number in range(self.whitenings):
-            near = leaves_out and number >= COARSE
-            sums = yield from ask(setting.directions(whitening, near=near))
-            if near and not _in_all_directions(sums):
-                leaves_out = False
-                continue
+            sums = yield from ask(setting.directions(whitening, near=True))
             require_rows(int(sums.count.min()), setting.variables)
-            require_regular(_seen(whitening, sums, setting.frame), setting.variables)
+            values, vectors = eigen(spread_of(sums))
+            flat = flat or (number == 0 and values.min() < VANISHED)
+            if flat or number == 0 or values.min() >= (LEAST_SPREAD if number >= SETTLED else VANISHED):
+                require_regular(_seen(whitening, sums, setting.frame), setting.variables)
+            else:
+                raise _flattened(whitening, vectors[:-1, np.argmin(values)], setting)
             whitening = sharpened(whitening, sums).on_grid(setting.grid)
-        near = leaves_out and self.whitenings >= COARSE
-        asked = yield from ask(setting.direction_tensor(whitening, near=near))
-        tensor_sums = of_directions(asked) if near else asked
+        asked = yield from ask(setting.direction_tensor(whitening, near=True))
+        tensor_sums = of_directions(asked)
         require_rows(tensor_sums.count, setting.variables)
         tensors = spherical_cumulants(tensor_sums, whitening, setting.frame)
         require_regular(tensors.cov, setting.variables)
@@ -69,13 +75,17 @@ class Directions:
     remove = regress_out
 
 
-def _in_all_directions(sums: PairSums) -> bool:
-    """Whether rows that are not far from all others vary in every direction.
+def _flattened(whitening: Whitening, direction: Vector, setting: Setting) -> StatisticError:
+    """That rows vary in a direction of whitened rows, but not those that are not far from all others.
 
-    They do not if the rare values of a column are what is far: then nothing is left out.
+    So it is where the rare values of a column are what is far: whitening would go on for ever.
     """
-    near = math.fsum(np.diagonal(sums.at(1, 1))) >= LEAST_NEAR * sums.count.max()
-    return bool(near and eigen(spread_of(sums))[0].min() >= LEAST_SPREAD)
+    sd = np.sqrt(np.diagonal(whitening.covariance()))
+    name = setting.variables[int(np.argmax(np.abs(direction @ whitening.matrix) * sd))]
+    return StatisticError(
+        f"column {name!r} does not vary, or follows from others, but for rows that are far from all others; leave it "
+        "out, or take a method that counts all rows alike: here rare values look like gross errors"
+    )
 
 
 def _seen(whitening: Whitening, sums: PairSums, frame: Frame) -> Matrix:
