@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 
 from fedrcd import Discovery, discover
+from fedrcd.api.discovery import ConfoundedPair
 from fedrcd.data.examples import example_paths
 from fedrcd.statistics.coverage import Holding
 
@@ -53,6 +54,15 @@ def chain():
     names = ("dose", "pain", "sleep")
     holdings = (Holding("clinic", "a", names, 600), Holding("home", "b", names[:2], 400))
     return by_hand(B, names, variances=(1.0, 5.0, 50.0), holdings=holdings)
+
+
+def beside_a_hidden_cause():
+    """smoking -> lungs and diet -> weight, with a cause of smoking and diet that was not measured."""
+    open_effect = np.nan
+    B = [[0, open_effect, 0, 0], [open_effect, 0, 0, 0], [-0.9, 0, 0, 0], [0, -0.8, 0, 0]]
+    pair = ConfoundedPair("smoking", "diet", 78.5, sure=True)
+    names, ancestors = ("smoking", "diet", "lungs", "weight"), (("smoking", "lungs"), ("diet", "weight"))
+    return by_hand(B, names, variances=(2.0, 2.0, 2.6, 2.3), confounded=(pair,), ancestors=ancestors)
 
 
 def told():

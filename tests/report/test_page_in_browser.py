@@ -29,7 +29,7 @@ def node(name):
     return f'node[name = "{name}"]'
 
 
-@pytest.mark.parametrize("name", ["hospitals", "hospitals_by_scale", "compared", "large", "told", "lonely", "empty"])
+@pytest.mark.parametrize("name", ["hospitals", "hospitals_by_scale", "compared", "large", "told", "lonely", "empty", "beside_a_hidden_cause"])
 def test_the_page_loads_without_network_or_complaint(open_page, keep, name):
     page = open_page(name)
     assert page.evaluate("fedrcd.cy.nodes().length") == len(page.locator(".order li").all())
@@ -72,6 +72,22 @@ def test_pointing_at_an_edge_shows_its_weight(open_page, keep):
     assert f"{edge.cause} → {edge.effect}" in told
     assert f"weight {edge.weight:.3g}" in told
     keep(page, "pointing-at-an-edge")
+
+
+def test_a_hidden_cause_is_a_line_that_leads_nowhere(open_page, keep):
+    page = open_page("beside_a_hidden_cause")
+    page.mouse.move(*place_of(page, "edge[?shared]"))
+    page.wait_for_selector("#tip:not([hidden])")
+    assert "smoking ↔ diet" in page.locator("#tip").inner_text()
+    keep(page, "a-hidden-cause")
+    page.mouse.move(*place_of(page, node("smoking")))
+    wait_for(page, "fedrcd.cy.nodes('.down').length == 1")
+    assert page.evaluate("fedrcd.cy.nodes('.down').map(n => n.data('name'))") == ["lungs"]
+    assert page.evaluate("fedrcd.cy.nodes('.up').length") == 0
+    page.locator("#threshold").focus()
+    page.keyboard.press("End")
+    assert page.evaluate("fedrcd.cy.edges('[?shared]').length") == 1
+    assert "1 of 2 edges" in page.locator("#shown").inner_text()
 
 
 def edge_id(edge):

@@ -105,6 +105,7 @@ def script_data(
 ) -> str:
     """What the script of the page needs, as JSON; no text in it can end the script."""
     B = effects_of(result)
+    position = {name: i for i, name in enumerate(result.names)}
     nodes = [
         {
             "id": f"n{i}",
@@ -130,6 +131,10 @@ def script_data(
         "order": result.order,
         "nodes": nodes,
         "edges": lines,
+        "shared": [
+            {"one": position[pair.one], "other": position[pair.other], "evidence": pair.evidence, "sure": pair.sure}
+            for pair in result.confounded
+        ],
         "columns": [key for key, _, _ in columns],
         "listed": LISTED,
         "large": is_large(result),

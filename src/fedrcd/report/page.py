@@ -76,7 +76,7 @@ def write_page(
         verified=_verified(result, support),
         has_confidence=result.confidence is not None,
         empty_words=_empty_words(result),
-        colour_words=_colour_words(before),
+        colour_words=_colour_words(result, before),
         strongest=max((abs(edge["strength"]) for edge in edges), default=1.0),
         picture="" if large else _markup(draw_svg(result, drawing, colours=PAGE_COLOURS, background="none")),
         changes=before.changes if before else None,
@@ -140,8 +140,10 @@ def _empty_words(result: Result) -> str:
     return "No effect passed the selection of edges: as far as these data tell, the variables do not act on each other."
 
 
-def _colour_words(before: Before | None) -> str:
+def _colour_words(result: Result, before: Before | None) -> str:
     words = "Solid lines are positive effects, dashed ones negative."
+    if result.confounded:
+        words += " Grey dotted ones with two heads join variables that share a cause which was not measured."
     return words + (" On screen, edges that are new or turned round glow; dotted ones are gone." if before else "")
 
 

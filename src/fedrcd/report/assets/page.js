@@ -42,6 +42,8 @@
       { selector: "edge[?bow]", style: { "curve-style": "unbundled-bezier", "control-point-distances": "data(bow)", "control-point-weights": 0.5 } },
       { selector: "edge[weight < 0]", style: { "line-style": "dashed", ...line("negative") } },
       { selector: "edge[text]", style: { label: "data(text)", "font-size": 11, color: text, "text-background-color": card, "text-background-opacity": 0.85, "text-background-padding": 2, "min-zoomed-font-size": 6 } },
+      { selector: "edge[?shared]", style: { width: 1.6, "line-style": "dotted", "curve-style": "unbundled-bezier", "control-point-distances": 36, "control-point-weights": 0.5,
+        "source-arrow-shape": "triangle", "source-arrow-color": colour("hidden"), ...line("hidden") } },
       { selector: 'edge[change = "removed"]', style: { "line-style": "dotted", opacity: 0.75 } },
       { selector: 'edge[change = "added"], edge[change = "reversed"]', style: { "underlay-color": colour("down"), "underlay-opacity": 0.35, "underlay-padding": 4 } },
       { selector: ".faded", style: { opacity: Number(colour("fade")) } },
@@ -89,6 +91,7 @@
     const lines = data.edges.filter((edge) => isKept(edge) && (!view || (view.has(edge.cause) && view.has(edge.effect))));
     return [
       ...nodes.map((node) => ({ data: node, position: view ? places.get(indexOf.get(node.name)) : { x: node.x, y: node.y } })),
+      ...data.shared.filter((pair) => !view || (view.has(pair.one) && view.has(pair.other))).map((pair) => ({ data: { ...pair, id: "s" + pair.one + "-" + pair.other, shared: true, source: "n" + pair.one, target: "n" + pair.other } })),
       ...lines.map((edge) => ({ data: { ...edge, bow: view ? 0 : edge.bow, source: edge.from, target: edge.to, text: lines.length <= LABELLED ? show(edge.weight ?? edge.before) : undefined } })),
     ];
   };
@@ -137,6 +140,7 @@
   };
   const ofEdge = (edge) => {
     const d = edge.data();
+    if (d.shared) return data.names[d.one] + " ↔ " + data.names[d.other] + "\nshare a cause that was not measured\nevidence " + show(d.evidence) + (d.sure ? ", enough by itself" : "");
     const lines = [data.names[d.cause] + " → " + data.names[d.effect]];
     if (d.weight !== null) lines.push("weight " + show(d.weight) + (d.unit ? " " + d.unit : "") + (data.standardised ? " (" + show(d.strength) + " in sd)" : ""));
     if (d.low !== null) lines.push("interval " + show(d.low) + " to " + show(d.high));
@@ -153,8 +157,18 @@
     return node.data("name") + (node.data("unit") ? " (" + node.data("unit") + ")" : "") + "\ncaused by: " + list(causesOf[i], "cause") + "\ncauses: " + list(effectsOf[i], "effect");
   };
   let pinned = null;
+  // Lines of hidden causes lead nowhere: they join two effects of something that is not in the picture.
+  const beyond = (node, step) => {
+    let seen = cy.collection(), next = node[step]("edge[!shared]");
+    while (next.nonempty()) {
+      const ends = next.connectedNodes();
+      seen = seen.union(next).union(ends);
+      next = ends[step]("edge[!shared]").difference(seen);
+    }
+    return seen.difference(node);
+  };
   const highlight = (node) => cy.batch(() => {
-    const up = node.predecessors(), down = node.successors();
+    const up = beyond(node, "incomers"), down = beyond(node, "outgoers");
     cy.elements().removeClass("up down chosen faded");
     cy.elements().difference(up).difference(down).difference(node).addClass("faded");
     up.addClass("up"); down.addClass("down"); node.addClass("chosen");
@@ -227,7 +241,7 @@
     const from = least > 0 ? ", from " + show(least) + (data.standardised ? " sd" : "") : "";
     const kept = data.edges.filter(isKept).length;
     by("shown").textContent = steps()
-      ? cy.nodes().length + " of " + p + " variables, " + cy.edges().length + " of " + data.edges.length + " edges" + from
+      ? cy.nodes().length + " of " + p + " variables, " + cy.edges("[!shared]").length + " of " + data.edges.length + " edges" + from
       : kept + " of " + data.edges.length + " edges" + from;
   };
   const sift = () => {
@@ -236,7 +250,7 @@
     const has = new Set(cy.edges().map((edge) => edge.id()));
     const wanted = new Set(data.edges.filter(isKept).map((edge) => edge.id));
     cy.batch(() => {
-      cy.edges().filter((edge) => !wanted.has(edge.id())).remove();
+      cy.edges("[!shared]").filter((edge) => !wanted.has(edge.id())).remove();
       cy.add(elementsOf(null).slice(p).filter((element) => !has.has(element.data.id)));
       cy.edges().removeClass("up down chosen faded");
     });
