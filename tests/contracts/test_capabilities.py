@@ -65,7 +65,7 @@ def found_by(method: str, **settings: Any) -> Callable[[Any], Any]:
 
     def run(column: Any) -> Any:
         found = column.discover(method, **settings)
-        return found.order, found.B.tobytes(), found.rows
+        return found.order, found.B.tobytes(), found.rows, found.confounded, found.ancestors
 
     return run
 
@@ -180,6 +180,7 @@ def methods() -> Iterator[Capability]:
         ),
     )
     yield Capability("prior knowledge", "Methods", found_by("fedrcd-s", knowledge=KNOWN), (Yes(),) * 4)
+    yield Capability("hidden common causes", "Methods", found_by("fedrcd-s", hidden=True, caution="screen"), (Yes(),) * 4)
 
 
 def confidence() -> Iterator[Capability]:
@@ -296,6 +297,13 @@ def others() -> Iterator[Capability]:
         "Privacy",
         found_by("fedrcd-s", masked=True),
         (Yes(), Yes("by default"), Yes("by default"), No(AS_CONTRIBUTED)),
+        {"keyed": True},
+    )
+    yield Capability(
+        "masks, hidden common causes",
+        "Privacy",
+        found_by("fedrcd-s", hidden=True, masked=True),
+        (Yes(), Yes(), Yes(), No(AS_CONTRIBUTED)),
         {"keyed": True},
     )
     for method in (name for name, card in METHODS.items() if card.replayed and not card.one_table):
