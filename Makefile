@@ -188,7 +188,7 @@ reproduce-full: setup-reference ## the same on the paper's grid with 10 seeds; t
 results-page: setup-reference ## write docs/results.md and docs/figures
 	@.venv-reference/bin/python -m experiments run stratification noise per-noise ablation coefficient --seeds 10 --results docs/results
 	@.venv-reference/bin/python -m experiments run invariance scalability bnlearn --full --results docs/results
-	@.venv-reference/bin/python -m experiments run complexity sample-size when-scale-suffices site-effects --results docs/results
+	@.venv-reference/bin/python -m experiments run complexity sample-size when-scale-suffices site-effects hidden --results docs/results
 	@.venv-reference/bin/python -m experiments run contamination --seeds 10 --results docs/results
 	@.venv-reference/bin/python -m experiments report --results docs/results --out docs/results.md
 

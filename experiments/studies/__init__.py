@@ -8,6 +8,7 @@ from experiments.studies.bnlearn import BNLEARN
 from experiments.studies.coefficient import COEFFICIENT
 from experiments.studies.complexity import COMPLEXITY
 from experiments.studies.contamination import CONTAMINATION
+from experiments.studies.hidden import HIDDEN
 from experiments.studies.invariance import INVARIANCE
 from experiments.studies.noise import NOISE
 from experiments.studies.per_noise import PER_NOISE
@@ -35,6 +36,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         COEFFICIENT,
         SITE_EFFECTS,
         CONTAMINATION,
+        HIDDEN,
     )
 }
 """In the order of the paper, then beyond it."""

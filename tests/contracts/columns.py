@@ -33,7 +33,18 @@ from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.masking.machines import site_key, write_keys
 from tests.federation.sites import horizontal
 
-OF_A_RUN = ("knowledge", "weights", "hidden", "caution", "n_sampling", "groups", "random_state", "resample", "check_scale", "threshold")
+OF_A_RUN = (
+    "knowledge",
+    "weights",
+    "hidden",
+    "caution",
+    "n_sampling",
+    "groups",
+    "random_state",
+    "resample",
+    "check_scale",
+    "threshold",
+)
 """Settings that are not those of a transport."""
 
 TODAY = date(2026, 3, 1)

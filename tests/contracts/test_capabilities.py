@@ -180,7 +180,9 @@ def methods() -> Iterator[Capability]:
         ),
     )
     yield Capability("prior knowledge", "Methods", found_by("fedrcd-s", knowledge=KNOWN), (Yes(),) * 4)
-    yield Capability("hidden common causes", "Methods", found_by("fedrcd-s", hidden=True, caution="screen"), (Yes(),) * 4)
+    yield Capability(
+        "hidden common causes", "Methods", found_by("fedrcd-s", hidden=True, caution="screen"), (Yes(),) * 4
+    )
 
 
 def confidence() -> Iterator[Capability]:

@@ -29,7 +29,9 @@ def node(name):
     return f'node[name = "{name}"]'
 
 
-@pytest.mark.parametrize("name", ["hospitals", "hospitals_by_scale", "compared", "large", "told", "lonely", "empty", "beside_a_hidden_cause"])
+@pytest.mark.parametrize(
+    "name", ["hospitals", "hospitals_by_scale", "compared", "large", "told", "lonely", "empty", "beside_a_hidden_cause"]
+)
 def test_the_page_loads_without_network_or_complaint(open_page, keep, name):
     page = open_page(name)
     assert page.evaluate("fedrcd.cy.nodes().length") == len(page.locator(".order li").all())
