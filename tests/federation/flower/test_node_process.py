@@ -60,7 +60,7 @@ SLOW = """
 from datetime import UTC, datetime, timedelta
 from fedrcd.federation.flower.heartbeats import MISSED, START, wait_for_starts
 if {patient}:
-    wait_for_starts(MISSED)
+    wait_for_starts()
 from flwr.supercore.constant import TaskType
 from flwr.supercore.corestate import in_memory_corestate as core
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState

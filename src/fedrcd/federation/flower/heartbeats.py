@@ -10,13 +10,10 @@ PATIENCE = 1.5
 
 
 START = 180
-"""Seconds that a process may take to start before its work counts as lost: on a busy machine that is long."""
+"""Seconds that a process may take to start: after that, another one is started for the same work."""
 
-MISSED = 30
-"""Seconds after which the process that answers for a site is missed, once it was heard."""
-
-MISSED_RUN = 60
-"""The same of the process that conducts a run, which is heard less often."""
+MISSED = 60
+"""Seconds after which a process that was heard is missed."""
 
 
 def be_heard_often() -> None:
@@ -30,8 +27,8 @@ def be_heard_often() -> None:
         setattr(module, name, HEARTBEAT)
 
 
-def wait_for_starts(missed: int) -> None:
-    """Make a SuperNode or SuperLink wait for a process that it started; one that was heard is missed after a while."""
+def wait_for_starts() -> None:
+    """Make a SuperNode or SuperLink wait for a process that it started; one that was heard is missed sooner."""
     from flwr.supercore.corestate import in_memory_corestate
 
     state = vars(in_memory_corestate)
@@ -39,7 +36,7 @@ def wait_for_starts(missed: int) -> None:
         "this is not the pinned version of Flower"
     )
     state["HEARTBEAT_DEFAULT_INTERVAL"] = START  # from the start of a process to its first heartbeat
-    state["HEARTBEAT_PATIENCE"] = missed / START  # from one to the next, in multiples of that
+    state["HEARTBEAT_PATIENCE"] = MISSED / START  # from one to the next, in multiples of that
 
 
 def miss_soon() -> None:

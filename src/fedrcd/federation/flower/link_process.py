@@ -14,7 +14,7 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from fedrcd.federation.flower.heartbeats import MISSED_RUN, miss_soon, wait_for_starts
+from fedrcd.federation.flower.heartbeats import miss_soon, wait_for_starts
 from fedrcd.federation.flower.local_accounts import is_own_account
 
 OPEN = ("/v1/fleet/",)
@@ -73,7 +73,7 @@ def main() -> None:
 
     put_in_front()
     miss_soon()
-    wait_for_starts(MISSED_RUN)
+    wait_for_starts()
     sys.argv[0] = "flower-superlink"
     flower_superlink()
 

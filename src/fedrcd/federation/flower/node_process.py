@@ -14,7 +14,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from fedrcd.federation.flower.heartbeats import MISSED, be_heard_often, wait_for_starts
+from fedrcd.federation.flower.heartbeats import be_heard_often, wait_for_starts
 from fedrcd.federation.flower.link_process import LocalOrders
 from fedrcd.federation.flower.supervise import UNKNOWN_NODE
 
@@ -85,7 +85,7 @@ def main() -> None:
     tell_unknown_key()
     look_often()
     be_heard_often()
-    wait_for_starts(MISSED)
+    wait_for_starts()
     answer_own_account_only()
     sys.argv[0] = "flower-supernode"
     flower_supernode()
