@@ -50,7 +50,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the command of Fl
 def start(
     federation: FederationFile,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; the only one that sites need.")] = 9443,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port to listen on; the only one that sites need.")
+    ] = 9443,
     ca: Annotated[Path | None, typer.Option(help="Certificate of the authority.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="The coordinator's certificate, signed by it.")] = None,
     key: Annotated[Path | None, typer.Option(help="The private key of that certificate.")] = None,

@@ -115,7 +115,7 @@ def serve(
         list[str] | None, typer.Option(help="In a trial: switch a rule off, to see what it prevents; may be repeated.")
     ] = None,
     local_port: Annotated[
-        int, typer.Option(help="Port on this machine's loopback for the site's own processes.")
+        int, typer.Option(min=1, max=65535, help="Port on this machine's loopback for the site's own processes.")
     ] = 9094,
     clear: Annotated[
         bool, typer.Option("--clear", help="Answer in the clear too, where the sums could be masked.")
@@ -136,7 +136,7 @@ def serve(
     """Connect this site to the coordinator and answer its questions, until it is stopped."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.flower.processes import Security, flower_log, node_command, prepare_node, require_flower
-    from fedrcd.federation.flower.reachability import unreachable
+    from fedrcd.federation.flower.reachability import occupied, unreachable
     from fedrcd.federation.flower.supervise import keep_running
     from fedrcd.federation.messages.keys import public_key_of, public_text
     from fedrcd.federation.rules import Rules
@@ -202,7 +202,7 @@ def serve(
         keep_running(
             command,
             lambda text: print(f"site {name}: {text}", file=sys.stderr, flush=True),
-            unreachable=lambda: unreachable(coordinator, None if insecure else ca),
+            unreachable=lambda: occupied(local_port) or unreachable(coordinator, None if insecure else ca),
             output=output,
         )
 

@@ -10,7 +10,7 @@ import pytest
 
 from fedrcd.federation.flower import supervise
 from fedrcd.federation.flower.processes import Command
-from fedrcd.federation.flower.reachability import unreachable
+from fedrcd.federation.flower.reachability import occupied, unreachable
 from fedrcd.federation.flower.supervise import UNKNOWN_NODE, keep_running
 from fedrcd.federation.messages.keys import make_development_keys
 
@@ -97,3 +97,12 @@ def test_what_is_wrong_is_said_once(monkeypatch):
         "nobody listens there",
         "stopping",
     ]
+
+
+def test_a_local_port_that_somebody_else_holds_is_told():
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+        said = occupied(port)
+        assert said.startswith(f"port {port} of this machine cannot be used: ")
+        assert said.endswith("choose another --local-port")
+    assert occupied(port) == ""

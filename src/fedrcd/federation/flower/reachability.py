@@ -37,6 +37,17 @@ def unreachable(address: str, authority: Path | None, seconds: float = SECONDS) 
         return f"the coordinator at {address} cannot be reached: {why}"
 
 
+def occupied(port: int) -> str:
+    """What keeps the processes of a site from their port of the loopback; empty if nothing does."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as problem:
+            return f"port {port} of this machine cannot be used: {problem.strerror}; choose another --local-port"
+    return ""
+
+
 def _about_certificate(problem: ssl.SSLCertVerificationError, host: str, authority: Path | None) -> str:
     """What is wrong with the coordinator's certificate."""
     if problem.verify_code in {OTHER_HOST, OTHER_ADDRESS}:

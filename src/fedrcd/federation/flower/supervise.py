@@ -145,7 +145,9 @@ def keep_running(
                         code = process.wait()
                     if time.monotonic() - began > LONG:
                         told = ""
-                    reason = REASONS.get(code, f"the connection ended (code {code})")
+                    reason = REASONS.get(
+                        code, f"the connection ended (code {code}); flower.log in the state folder says more"
+                    )
                 tell(f"{reason}; trying again every {pause:g} s")
                 time.sleep(pause)
         except KeyboardInterrupt:
