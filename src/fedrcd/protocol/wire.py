@@ -219,14 +219,21 @@ def widened(array: Array) -> Array:
 
 
 def _tag(kind: type[Any]) -> str | None:
-    return next((tag for tag, known in KINDS.items() if known is kind), None)
+    if len(_tags) != len(KINDS):  # layers above have entered theirs
+        _tags.update((known, tag) for tag, known in KINDS.items())
+    return _tags.get(kind)
+
+
+_tags: dict[type[Any], str] = {}
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    name = next((name for name, known in DTYPES.items() if known == dtype), None)
-    if name is None:
+    if dtype not in _DTYPE_NAMES:
         raise TypeError(f"arrays of {dtype} do not travel")
-    return name
+    return _DTYPE_NAMES[dtype]
+
+
+_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def _taken_apart(value: Any, arrays: list[Array]) -> Any:
@@ -241,12 +248,13 @@ def _taken_apart(value: Any, arrays: list[Array]) -> Any:
         return {"array": len(arrays) - 1}
     if isinstance(value, tuple):
         return [_taken_apart(item, arrays) for item in value]
+    tag = _tag(type(value))
+    if tag is not None:
+        named = _hints(type(value))  # type: ignore[arg-type]  # a class is hashable
+        return {"kind": tag, "fields": {name: _taken_apart(getattr(value, name), arrays) for name in named}}
     if isinstance(value, Mapping):
         return {"map": [[_taken_apart(key, arrays), _taken_apart(item, arrays)] for key, item in value.items()]}
-    tag = _tag(type(value))
-    if tag is None:
-        raise TypeError(f"a {type(value).__name__} does not travel")
-    return {"kind": tag, "fields": {f.name: _taken_apart(getattr(value, f.name), arrays) for f in fields(value)}}
+    raise TypeError(f"a {type(value).__name__} does not travel")
 
 
 def _put_together(header: Any, arrays: Sequence[Array], depth: int = 0) -> Any:
@@ -312,7 +320,9 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a declared type; of arrays, whether they hold such numbers."""
-    origin, args = get_origin(hint), get_args(hint)
+    if type(value) is hint:
+        return True
+    origin, args = _read(hint)
     if origin in {Union, types.UnionType}:
         return any(_fits(value, arg) for arg in args)
     if origin is np.ndarray or origin is npt.NDArray:  # which of the two depends on the version of numpy
@@ -328,6 +338,12 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint in {int, float}:
         return type(value) is hint  # True is not a number here
     return isinstance(value, hint)
+
+
+@cache
+def _read(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Of what a declared type is made."""
+    return get_origin(hint), get_args(hint)
 
 
 def _number_kinds(args: Sequence[Any]) -> str:

@@ -90,6 +90,7 @@ class Store(Closing):
         if is_new:
             _make_folder(Path(folder))
         self.surroundings = surroundings
+        self._entries: list[LogEntry] | None = None  # those of the log, once they were read
         self._database = Database(
             path, "store of a site", FILE_KIND, SCHEMA, create=is_new, connect=surroundings.connect, wait=wait
         )
@@ -166,6 +167,7 @@ class Store(Closing):
 
     def take_in(self, secret: bytes, key: bytes, lines: Sequence[str], held: Iterable[Pending]) -> None:
         """Take over secrets, log and approvals of an earlier version; those of its secrets that it has."""
+        self._entries = None
         with self._database.changes():
             for name, value in (("secret", secret), ("key", key)):
                 if value:
@@ -183,17 +185,23 @@ class Store(Closing):
 
     def entries(self) -> list[LogEntry]:
         """All entries of the log, in order; `FileError` if one was changed or taken out."""
-        return parsed(self.lines(), str(self.path))
+        if self._entries is None:
+            self._entries = parsed(self.lines(), str(self.path))
+        return list(self._entries)
 
     def append(self, entries: Iterable[LogEntry], also: Callable[[], None] | None = None) -> None:
         """Add entries to the log, on the disk before this returns; `also` is done with them, or not at all."""
-        with self._database.changes():
-            query = "SELECT hash FROM log ORDER BY number DESC LIMIT 1"
-            before = next((str(last) for (last,) in self._database.rows(query)), START)
-            for line in chained(entries, before):
-                self._database.run("INSERT INTO log (text, hash) VALUES (?, ?)", *line)
-            if also:
-                also()
+        try:
+            with self._database.changes():
+                query = "SELECT hash FROM log ORDER BY number DESC LIMIT 1"
+                before = next((str(last) for (last,) in self._database.rows(query)), START)
+                for line in chained(entries, before):
+                    self._database.run("INSERT INTO log (text, hash) VALUES (?, ?)", *line)
+                self._entries = None
+                if also:
+                    also()
+        finally:
+            self._entries = None
         if self._witness is not None:
             hashes = self._hashes()
             self._witness.note(self._identity, len(hashes), hashes[-1] if hashes else START)
