@@ -43,12 +43,37 @@ def test_a_site_can_be_forgotten(tmp_path):
     answers.record(reply())
     answers.record(reply("b"))
     before = answers.path.read_bytes()
-    assert answers.forget("a") == 2
+    assert answers.forget("a") == 1
     assert answers.find("r", "d", "a") is None
     assert answers.find("r", "d", "b") is not None
     body = to_bytes(SUMS)[-64:]
     assert before.count(body) == 2
     assert answers.path.read_bytes().count(body) == 1  # overwritten, not only unlinked
+
+
+@pytest.mark.parametrize("at", [0.0, 0.4, 0.9])
+def test_what_a_power_cut_damaged_is_asked_for_anew(tmp_path, at):
+    answers = RecordedAnswers(tmp_path / "answers.sqlite")
+    for k in range(20):
+        answers.record(reply(digest=f"d{k}"))
+    bytes_ = bytearray(answers.path.read_bytes())
+    begin = int(at * len(bytes_))
+    bytes_[begin : begin + 4096] = bytes(4096)
+    answers.path.write_bytes(bytes_)
+    answers.mend()
+    answers.record(reply(digest="more"))
+    for found in (answers.find("r", f"d{k}", "a") for k in range(20)):
+        assert found is None or to_bytes(found.blocks[0][1]) == to_bytes(SUMS)
+    assert answers.find("r", "more", "a") is not None
+
+
+def test_a_body_that_is_not_the_one_that_was_written_is_not_believed(tmp_path):
+    answers = RecordedAnswers(tmp_path / "answers.sqlite")
+    answers.record(reply())
+    body = to_bytes(SUMS)[-64:]
+    answers.path.write_bytes(answers.path.read_bytes().replace(body, bytes(64)))
+    answers.mend()
+    assert answers.find("r", "d", "a") is None
 
 
 def test_everything_can_be_deleted(tmp_path):

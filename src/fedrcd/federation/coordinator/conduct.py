@@ -64,7 +64,7 @@ class Conductor:
         """Run the method over the sites that are present; `ProtocolError` if a site that is needed is not."""
         self.plan.settings.check_options()  # what is wrong here is said here, not by the sites
         choice = self._choose()
-        answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
+        answers = self._recorded()
         cohort = self._cohort(present)
         while True:
             conversation = _conversation(self.plan.run, cohort, choice.method)
@@ -89,13 +89,19 @@ class Conductor:
             Status(state="finished", round=found.rounds, warnings=tuple(self.warnings)).write(self.plan.folder)
             return found
 
+    def _recorded(self) -> RecordedAnswers:
+        """What sites answered to this run before its coordinator was stopped."""
+        answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
+        answers.mend()
+        return answers
+
     def ask(self, courier: Courier, present: Sequence[str]) -> CalledSites:
         """What every site that is present says to the run, which is not begun: nothing of its sums leaves a site."""
         self.plan.settings.check_options()
         choice, said = self._choose(), dict[str, CalledSite]()
         cohort = tuple(site.name for site in self.federation.sites if site.name in present)
         while cohort:
-            answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
+            answers = self._recorded()
             conversation = _conversation(self.plan.run, cohort, choice.method)
             try:
                 self._called(self._transport(courier, cohort, answers, conversation), choice, said)
@@ -143,7 +149,7 @@ class Conductor:
 
     def _refresh_masked(self, ledger: Ledger, courier: Courier, cohort: tuple[str, ...]) -> Refreshed:
         """Bring a ledger of totals up to date; a run that is over at a site is started anew."""
-        answers = RecordedAnswers(Path(self.plan.folder) / ANSWERS, self.surroundings)
+        answers = self._recorded()
         terms: set[Path] = set()
 
         def calls(plan: RunPlan, method: str) -> MaskedTransport:
