@@ -305,6 +305,19 @@ def test_a_ledger_of_another_frame_is_refused(federated):
             assert not [entry for entry in store.entries() if entry.outcome == ANSWERED]
 
 
+def test_a_ledger_of_other_variables_is_refused_and_nothing_fails(federated):
+    others = tuple(f"other {k}" for k in range(P))
+    configuration = replace(configure(federated.federation, grid=ARITHMETIC["exact"]), variables=others)
+    path = federated.folder / "other.db"
+    Ledger.create(path, configuration, {site.name: site.key for site in federated.federation.sites}).__exit__()
+    with pytest.raises(SiteLost, match="hospital"):
+        federated.refresh(ledger=path)
+    with federated.services[A].store() as store:
+        assert [(entry.outcome, entry.detail) for entry in store.entries()] == [
+            ("federation", "the ledger is about other variables")
+        ]
+
+
 def news_changed(federated, site, **changes):
     """Carries to a site what became of the ledger, but for some of it; `changes` are made of what there was."""
 

@@ -47,6 +47,8 @@ class Refreshing:
 
     def contribute(self, request: ContributionRequest, tables: list[Table]) -> ContributionReply:
         """Contributions of all blocks whose latest one in the ledger is not about the present edition."""
+        if request.configuration.variables != self.federation.variables:
+            raise Refused(Refusal.FEDERATION, "the ledger is about other variables")
         member = Member(
             door=self.door, configuration=request.configuration, groups=request.groups, key=self.key, approves=True
         )
