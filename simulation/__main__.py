@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -35,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plant", metavar="NAME", help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.planted is not None:
-        return _find(asked.planted, asked.seeds, asked.first)
+        return _find(asked)
     if asked.plant:
         plant(asked.plant)
     if asked.seed is not None:
@@ -123,21 +121,19 @@ def _until_found(first: int, count: int) -> int:
     return 0
 
 
-def _find(names: Sequence[str], most: int, first: int) -> int:
-    """Look for planted bugs, each in a process of its own."""
-    chosen = [one for one in listed() if not names or one.name in names]
-    missed = 0
-    for bug in chosen:
-        command = [sys.executable, "-m", "simulation", "--plant", bug.name, "--seeds", str(most), "--first", str(first)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-        try:
-            said = json.loads(done.stdout.splitlines()[-1])
-        except (IndexError, ValueError):
-            said = {"seeds": 0, "problem": "", "error": done.stderr[-300:]}
-        missed += not said["problem"]
-        how = f"after {said['seeds']} seeds: {said['problem']}" if said["problem"] else f"NOT FOUND {said}"
-        print(f"{bug.name} ({bug.what}): {how}", flush=True)
-    print(f"{len(chosen) - missed} of {len(chosen)} planted bugs found")
+def _find(asked: Any) -> int:
+    """Look for planted bugs."""
+    from fedrcd.protocol.site import available_threads
+    from simulation.search import search
+
+    bugs = {bug.name: bug for bug in listed() if not asked.planted or bug.name in asked.planted}
+    jobs = asked.jobs or available_threads()
+    missed = []
+    for one in search(list(bugs), asked.seeds, jobs, asked.first, asked.seconds):
+        how = f"after {one.after} lives: {one.problem}" if one.after else f"NOT FOUND in {one.played} lives"
+        print(f"{one.name} ({bugs[one.name].what}): {how}", flush=True)
+        missed += [one.name] if not one.after else []
+    print(f"{len(bugs) - len(missed)} of {len(bugs)} planted bugs found" + "".join(f"; not {name}" for name in missed))
     return bool(missed)
 
 

@@ -99,11 +99,17 @@ class Disk:
     unsynced: dict[str, list[Write]] = field(default_factory=dict)
     struck: list[tuple[str, str]] = field(default_factory=list)
     connections: dict[str, list[sqlite3.Connection]] = field(default_factory=dict)
+    _roots: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._roots = (f"{self.root}/", f"{self.root.resolve()}/")
 
     def machine_of(self, path: str) -> str:
-        """The machine whose file it is; empty for files of nobody."""
-        root = f"{self.root}/"
-        return path[len(root) :].split("/", 1)[0] if path.startswith(root) else ""
+        """The machine whose file it is, by a whole path or by one from here; empty for files of nobody."""
+        for root in self._roots:
+            if path.startswith(root):
+                return path[len(root) :].split("/", 1)[0]
+        return ""
 
     def point(self, machine: str) -> str:
         """One more write: how it fails, or nothing."""

@@ -67,7 +67,7 @@ AT_A_SITE = {
     "permit": 0.6,
 }
 ASKED = {"run": 6.0, "resume": 1.5, "refresh": 5.0}
-LIES = {"lie": 1.6, "stale-store": 0.8, "stale-ledger": 0.7, "withdraw": 0.4}
+LIES = {"lie": 2.6, "stale-store": 0.8, "stale-ledger": 0.7, "withdraw": 0.4}
 
 MESSAGES = (
     "drop-request",
@@ -98,7 +98,7 @@ def life_of(seed: int) -> Life:
     events = [
         _event(names[int(rng.choice(len(names), p=p))], sites, rng, calm=calm) for _ in range(int(rng.integers(4, 12)))
     ]
-    first = "run" if kind == "masked" or rng.random() < 0.5 else "refresh"
+    first = "run" if kind == "masked" else ("run", "refresh", "lie")[int(rng.choice(3, p=[0.45, 0.45, 0.1]))]
     return Life(
         seed,
         kind,
@@ -127,5 +127,5 @@ def _trouble(kind: str, site: str, sites: tuple[str, ...], rng: np.random.Genera
     if drawn < 0.45:
         return Trouble("stop", COORDINATOR, int(rng.integers(1, 2 + 2 * len(sites))))
     if drawn < 0.6:
-        return Trouble(REPLIES[int(rng.integers(len(REPLIES)))], where, int(rng.integers(1, 4)))
-    return Trouble(MESSAGES[int(rng.integers(len(MESSAGES)))], where, int(rng.integers(1, 4)))
+        return Trouble(REPLIES[int(rng.integers(len(REPLIES)))], where, int(rng.integers(1, 5)))
+    return Trouble(MESSAGES[int(rng.integers(len(MESSAGES)))], where, int(rng.integers(1, 5)))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 LEAST_ROWS = 100
+SALT_DIGITS = 64
 MASKED = (MaskedAsk, ReplayAsk)
 ANSWERS = (RollCallReply, ContributionReply, NewsReply, MaskedCallReply, MaskedReply, MaskedEndReply)
 Key = tuple[str, str, str]
@@ -55,6 +56,11 @@ class Behind:
     depth: int
     numbers: int
     plain: bytes = b""
+    who: set[str | None] = field(default_factory=set)
+    """Whose rows they are, once they left."""
+
+
+NOTHING = Behind({}, 0, 0)
 
 
 @dataclass
@@ -74,7 +80,7 @@ class Judge:
     runs: dict[tuple[str, str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     """By site, block and digest of sums: in which runs they left."""
     old: dict[str, bytes] = field(default_factory=dict)
-    """Bytes of the contribution that a site has replaced."""
+    """The salt of the contribution that a site has replaced: the sums of the same rows would be the same."""
     answered: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     spent: dict[str, dict[bytes, dict[bytes, int]]] = field(default_factory=lambda: defaultdict(dict))
     vectors: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
@@ -88,6 +94,8 @@ class Judge:
     contributed: dict[tuple[str, str, int], np.ndarray] = field(default_factory=dict)
     entries: dict[int, str] = field(default_factory=dict)
     withdrawn: set[str] = field(default_factory=set)
+    inexact: set[str] = field(default_factory=set)
+    """Sites that were trusted to answer without a grid: they go on so."""
     checks: Counter[str] = field(default_factory=Counter)
 
     def wrong(self, what: str) -> None:
@@ -166,6 +174,8 @@ class Judge:
             and question.given is None
         )
         self.require("no rule is bypassed", fair, f"site {site} answered what it must refuse: {question.describe()}")
+        if question.grid is None:
+            self.inexact.add(site)
         self.require("nothing in clear", world.life.kind != "masked", f"site {site} answered in the clear")
         self.require("withdrawn", site not in self.withdrawn, f"site {site} answered about a block that is out")
         self._released(site, (site, reply.run, reply.digest), dict(reply.blocks))
@@ -182,7 +192,7 @@ class Judge:
             self.answered[site].add(key[1:])
             before = self.world.held.get((site, made.block))
             if before is not None and before != made.to_bytes():
-                self.old[site] = before[-120:-60]
+                self.old[site] = before[before.index(b'"salt":"') + 8 :][:SALT_DIGITS]
 
     def _called(self, site: str, reply: MaskedCallReply) -> None:
         said = RollCall.read(reply.statement)
@@ -228,6 +238,7 @@ class Judge:
         for block, rows in found.rows.items():
             self.require("rows", len(rows) >= LEAST_ROWS, f"site {site} sent sums of {len(rows)} rows")
             who = self.whose(site, rows)
+            found.who |= who
             gone = who & self.erased[site]
             self.require("erased", not gone, f"site {site} sent sums of {len(gone)} erased persons")
             strange = None in who
@@ -320,6 +331,7 @@ class Judge:
                 kept = is_among(store.marker.of_ids(ids), store.struck.persons())
                 runs = [json.loads(str(one)) for (one,) in store._database.rows("SELECT state FROM masked_runs")]
                 labels = {one.label for one in store.editions.editions()}
+                stored = {str(one) for (one,) in store._database.rows("SELECT edition FROM answers")}
                 damage = store._database.damage()
         except FedrcdError as problem:
             if "never finished" in str(problem) and not self.answered[site] and not self.erased[site]:
@@ -338,6 +350,12 @@ class Judge:
             self.require("masks", not over, f"site {site} keeps keys of {len(over)} runs that are over")
         used = [one for one in runs if one["secret"] and any(key[:2] == (site, one["run"]) for key in self.vectors)]
         self.require("masks", not used, f"site {site} keeps keys of masks that it has used")
+        gone = {
+            one.version
+            for one in entries
+            if self.behind.get((site, one.run, one.digest), NOTHING).who & self.erased[site]
+        }
+        self.require("erased", not gone & stored, f"site {site} keeps answers about erased persons")
         apart = {one.version for one in entries if one.outcome == ANSWERED} - labels
         self.require("durable", not apart, f"site {site} logged answers about editions that it does not know")
         broken = [one.detail for one in entries if one.outcome == "failed" or "damaged" in one.detail]

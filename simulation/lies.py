@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedrcd.federation.ledger.entries import next_entry
+from fedrcd.federation.ledger.ledger import read_key
+from fedrcd.federation.ledger.refresh_messages import EntryRecord, LedgerNews
 from fedrcd.federation.messages.envelope import is_message, pack_message, unpack_message
 from fedrcd.federation.messages.masked import MaskedAsk, MaskedCallRequest
 from fedrcd.federation.messages.requests import Request
@@ -91,6 +94,35 @@ def twisted(world: World) -> Callable[[str, Packet], Packet]:
         return pack_message(replace(message, roll_calls=calls, question=question))
 
     return twist
+
+
+def retold(world: World) -> Callable[[str, Packet], Packet]:
+    """A lie to one site about the ledger: it is shown as it was before, or with another past, rightly signed."""
+    told = [site for site, news in sorted(world.news.items()) if news]
+    victim = told[int(world.rng.integers(len(told)))]
+    how = ("as it was", "another past")[int(world.rng.integers(2))]
+    world.covered(f"lie: {how}")
+    secret = read_key(world.ledger.with_name(f"{world.ledger.name}.key"))
+    assert secret is not None
+
+    def twist(site: str, packet: Packet) -> Packet:
+        if site != victim or not is_message(packet) or packet.header["message"]["kind"] != "ledger-news/1":
+            return packet
+        news, before = unpack_message(packet, LedgerNews), world.news[site]
+        if how == "as it was":
+            return pack_message(replace(news, entries=before[0].entries, acknowledged=(), heads=()))
+        known = {one.number: one.entry() for each in (*before, news) for one in each.entries}
+        chain = [known[number] for number in sorted(known)]
+        for k in range(max(1, len(chain) // 2), len(chain)):
+            content = {key: value for key, value in chain[k].content.items() if key not in FRAME}
+            chain[k] = next_entry(chain[k - 1], chain[k].kind, content | {"time": "2020-01-01"}, secret)
+        return pack_message(replace(news, entries=tuple(map(EntryRecord.of, chain)), acknowledged=(), heads=()))
+
+    return twist
+
+
+FRAME = {"format", "number", "kind", "previous"}
+"""Parts of an entry that follow from its place."""
 
 
 def _with_key(text: str) -> str:

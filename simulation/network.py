@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedrcd.federation.coordinator.gather import Fault
+from fedrcd.federation.ledger.refresh_messages import LedgerNews
 from fedrcd.federation.messages.envelope import is_message, unpack_message
 from fedrcd.federation.messages.masked import MaskedAsk
 from fedrcd.federation.messages.requests import pack_reply, unpack_reply
@@ -88,13 +89,20 @@ class Network:
                 return one.what
         return ""
 
-    def _carried(self, site: str, packet: Packet, what: str) -> Packet | Fault:
+    def _told(self, site: str, packet: Packet) -> Packet:
+        """What the coordinator sends indeed; of the truth, what lies to come are made of is kept."""
         if self.twist is not None:
-            packet = self.twist(site, packet)
-        elif is_message(packet) and _kind(packet) == "masked-ask/1":
+            return self.twist(site, packet)
+        if is_message(packet) and _kind(packet) == "ledger-news/1":
+            self.world.news[site].append(unpack_message(packet, LedgerNews))
+        if is_message(packet) and _kind(packet) == "masked-ask/1":
             calls = unpack_message(packet, MaskedAsk).roll_calls
             if calls not in self.world.roll_calls:
                 self.world.roll_calls.append(calls)
+        return packet
+
+    def _carried(self, site: str, packet: Packet, what: str) -> Packet | Fault:
+        packet = self._told(site, packet)
         if what in ("drop-request", "partition"):
             return Fault.SILENT
         if what == "delay":
@@ -114,7 +122,7 @@ class Network:
         if what == "drop-reply":
             return Fault.SILENT
         if what == "stale":
-            alike = [one for one in before if _kind(one) == _kind(reply)]
+            alike = [one for one in before[:-1] if _kind(one) == _kind(reply)] or [reply]
             return alike[int(self.world.rng.integers(len(alike)))]
         if what in ("flip-reply", "truncate", "older-reply", "twice-the-rows"):
             self.altered.add(site)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections import Counter
+from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,7 +56,8 @@ def play(life: Life) -> Played:
         tempfile.tempdir = str(MEMORY)
     with tempfile.TemporaryDirectory(prefix="life-") as name, warnings.catch_warnings(), signatures_that_repeat():
         warnings.simplefilter("ignore", FedrcdWarning)
-        return _lived(life, Path(name))
+        with chdir(name):  # names of files are in logs and messages: they must be the same again
+            return _lived(life, Path())
 
 
 def _lived(life: Life, folder: Path) -> Played:

@@ -27,6 +27,7 @@ from fedrcd.federation.coordinator.refresh import Refreshed
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
+from fedrcd.federation.ledger.refresh_messages import LedgerNews
 from fedrcd.federation.messages.envelope import is_message
 from fedrcd.federation.messages.requests import federation_digest, pack_request, unpack_reply
 from fedrcd.federation.rules import Rules
@@ -75,6 +76,8 @@ class World:
         """Sites whose file holds their table as it is."""
         self.copies: dict[str, list[bytes]] = defaultdict(list)
         """Copies of stores, and of the ledger, from before."""
+        self.news: dict[str, list[LedgerNews]] = defaultdict(list)
+        """What each site was told of the ledger."""
         self.roll_calls: list[tuple[tuple[str, str], ...]] = []
         self.rules = {site: Rules(share=SCARCE if self.rng.random() < 0.4 else 0.5) for site in life.sites}
         self.unfinished: RunPlan | None = None
@@ -86,6 +89,8 @@ class World:
         """Sites whose replies were changed on the way since the last run began."""
         self.renewed: set[str] = set()
         self.heard_masked: dict[str, int] = {}
+        self.leaving: set[str] = set()
+        """Sites that took, or began to take, a block out."""
         self.touched: set[str] = set()
         self.told_entries: dict[str, list[int]] = defaultdict(list)
         self.judge = Judge(self)
@@ -172,8 +177,7 @@ class World:
     def respond(self, site: str, packet: Packet) -> Packet | Fault:
         """What a site replies to a packet; nothing if its process ends meanwhile."""
         self.touched.add(site)
-        if self.life.kind == "masked" and is_message(packet):
-            self.heard_masked[site] = int(self.edges.now(site).timestamp())
+        heard = int(self.edges.now(site).timestamp())
         try:
             reply = self.service(site).respond(packet)
         except Killed:
@@ -183,6 +187,8 @@ class World:
         except Exception as problem:
             self.judge.wrong(f"ends: site {site} raised {type(problem).__name__}: {problem}")
             return Fault.RAISED
+        if self.life.kind == "masked" and is_message(packet):
+            self.heard_masked[site] = heard
         what = self.judge.sees(site, packet, reply)
         self.told(f"{what} {_digest(reply)}", site)
         self.covered(what)
@@ -325,6 +331,7 @@ class World:
     def do_withdraw(self, event: Event) -> None:
         """A site takes its block out, at the place of the ledger."""
         site = event.site
+        self.leaving.add(site)
         surroundings = self.edges.of(site)
         key = self.service(site).settings.key or None
         try:
@@ -357,7 +364,7 @@ class World:
         """A new run of any method."""
         self.runs += 1
         masked = self.life.kind == "masked"
-        methods = MASKABLE if masked else (*ONCE, *SEVERAL) if self.life.trusting else ONCE
+        methods = MASKABLE if masked else (*ONCE, *SEVERAL, *SEVERAL) if self.life.trusting else ONCE
         settings = Settings.of(
             methods[int(self.rng.integers(len(methods)))], arithmetic="exact", **({"masked": True} if masked else {})
         )
@@ -466,6 +473,10 @@ class World:
             self.network.twist = lies.twisted(self)
             self.conduct(self.plan(), event._replace(troubles=(lies.TOLD,)))
             return
+        if self.has_ledger and any(self.news.values()) and self.rng.random() < 0.4:
+            self.network.twist = lies.retold(self)
+            self.do_refresh(event._replace(troubles=(lies.TOLD,)))
+            return
         asked = lies.fair if self.life.kind == "masked" else lies.unfair
         self.respond(event.site, pack_request(asked(self, event.site)))
 
@@ -511,12 +522,11 @@ class World:
 
     def do_stale_ledger(self, event: Event) -> None:
         """A ledger is brought back as it was, and may be continued otherwise; then the newest again."""
-        if not self.copies[COORDINATOR]:
-            return
         newest = self.ledger.read_bytes()
-        older = self.copies[COORDINATOR][int(self.rng.integers(len(self.copies[COORDINATOR])))]
-        if older == newest:
+        others = [one for one in self.copies[COORDINATOR] if one != newest]
+        if not others:
             return
+        older = others[int(self.rng.integers(len(others)))]
         self.covered("older ledgers")
         self.ledger.write_bytes(older)
         if self.rng.random() < 0.6:
@@ -543,7 +553,8 @@ class World:
                 reply = self.respond(site, pack_request(lies.fair(self, site)))
                 refused[site] = "" if isinstance(reply, Fault) else str(unpack_reply(reply).refusal or "")
         for site, code in refused.items():
-            due = code in ("", *ENDS) or (code == "withdrawn" and site in self.judge.withdrawn)
+            due = code in ("", *ENDS) or (code == "withdrawn" and site in self.leaving)
+            due = due or (code == "frame" and site in self.judge.inexact)
             due = due and (code != "data" or self._too_few(site))
             self.judge.require("ends", due, f"site {site} answers no more: {code}")
 
