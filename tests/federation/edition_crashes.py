@@ -91,7 +91,7 @@ def crashes(folder: Path, modes: Iterable[str], points: Callable[[int], Iterable
     (folder / START).mkdir()
     prepare(folder / START)
     whole = crash(folder, "none", 0)
-    yield whole
+    yield whole | {"remembered": remembered(Path(whole["folder"]))}
     for mode in modes:
         for point in points(int(str(whole["writes"]))):
             yield crash(folder, mode, point)
@@ -111,7 +111,7 @@ def problems_after(report: dict[str, Any], whole: dict[str, Any], *, resume: boo
         problems = _unrecorded(report, {run: sums for run, _, sums in map(json.loads, whole["acknowledged"])})
         if resume:
             scenario(here, lambda _: None)
-            (labels, _, sizes), (expected, _, right) = remembered(here), remembered(Path(whole["folder"]))
+            (labels, _, sizes), (expected, _, right) = remembered(here), whole["remembered"]
             if (len(labels), sizes) != (len(expected), right):
                 problems.append("other editions than without the fault")
     return [f"{report['mode']} at write {report['point']}: {problem}" for problem in problems]
