@@ -9,6 +9,7 @@ import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from benchmarks.record import BenchmarkRecord, environment, keep
 
@@ -38,10 +39,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--record", type=Path, help="add what was measured to this file")
-    parser.add_argument("--rows", type=float, nargs="+", help="numbers of rows, for rows")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, for rows")
+    parser.add_argument("--rows", type=float, nargs="+", help="numbers of rows, for rows and editions")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, for the same")
     arguments = parser.parse_args()
-    given = {"rows": {"jobs": arguments.jobs, **({"sizes": list(map(int, arguments.rows))} if arguments.rows else {})}}
+    sizes: dict[str, Any] = {"sizes": list(map(int, arguments.rows))} if arguments.rows else {}
+    given = {name: {"jobs": arguments.jobs, **sizes} for name in ("rows", "editions")}
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+import subprocess
+import sys
 import tempfile
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.measure import BenchmarkRow
+from benchmarks.rows import MEGABYTE, P, make, resident
 from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
-from fedrcd.data.names import default_names
+from fedrcd.data.site_file import read_site
 from fedrcd.data.table import Table
 from fedrcd.federation.site.editions.making import EditionMaker
 from fedrcd.federation.site.release import Door
@@ -22,61 +24,78 @@ from fedrcd.protocol.site import LocalSite
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.grid import ARITHMETIC
 
-P = 20
 SIZES = (250_000, 1_000_000)
 ARRIVALS = 0.1
 """Rows that come between two editions, as a share."""
 
-
-def run() -> Iterator[BenchmarkRow]:
-    """A first edition, and a second with a tenth more rows, at p = 20 with identifiers; exact tensor sums beside it."""
-    peaks = []
-    for n in SIZES:
-        with tempfile.TemporaryDirectory() as folder:
-            sums, first, second, peak = _measured(Path(folder), n)
-        peaks.append(peak)
-        yield BenchmarkRow(f"first edition / tensor sums, N = {n:,}", f"{first / sums:.2f}", "<= 3")
-        yield BenchmarkRow(f"next edition / tensor sums, N = {n:,}", f"{second / sums:.2f}", "<= 3")
-        yield BenchmarkRow(f"peak memory of the next edition, N = {n:,}", f"{peak / 1e6:.0f} MB")
-    further = (peaks[1] - peaks[0]) / ((SIZES[1] - SIZES[0]) * (1 + ARRIVALS))
-    yield BenchmarkRow("memory for a further row, which has 160 bytes itself", f"{further:.0f} bytes", "<= 64 bytes")
+NAMES = tuple(f"x{j + 1:02}" for j in range(P))
+FEDERATION = Federation(
+    variables=NAMES,
+    sites=(SiteEntry("site", NAMES, ("all",)),),
+    blocks=(BlockEntry("all", 1),),
+    frame=dict.fromkeys(NAMES, VariableFrame(0.0, 2.0)),
+    id_column="id",
+)
+SETTING = Setting(NAMES, FEDERATION.declared_frame(), grid=ARITHMETIC["exact"])  # type: ignore[arg-type]
 
 
-def _measured(folder: Path, n: int) -> tuple[float, float, float, float]:
-    """Processor seconds of the sums and of two editions, and the peak memory of the second, the table apart."""
-    names, rng = default_names(P), np.random.default_rng(0)
-    most = int(n * (1 + ARRIVALS))
-    X, ids = rng.laplace(size=(most, P)), [f"patient {k}" for k in range(most)]
-    federation = Federation(
-        variables=names,
-        sites=(SiteEntry("site", names, ("all",)),),
-        blocks=(BlockEntry("all", n),),
-        frame=dict.fromkeys(names, VariableFrame(0.0, 1.0)),
-    )
-    setting = Setting(names, federation.declared_frame(), grid=ARITHMETIC["exact"])  # type: ignore[arg-type]
-    few, many = (Table(X[:k], "site", "all", columns=names, ids=ids[:k]) for k in (n, most))
-    sums = _processor(lambda: LocalSite("site", few, "all").answer(setting.tensor()))
+def run(sizes: Sequence[int] = SIZES, jobs: int = 1) -> Iterator[BenchmarkRow]:
+    """A first edition, then a next one with a tenth more rows, p = 20, Parquet with identifiers; tensor sums beside."""
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make(folder / "few", n, identified=True, jobs=jobs)
+            make(folder / "many", int(n * (1 + ARRIVALS)), identified=True, jobs=jobs)
+            command = [sys.executable, "-m", "benchmarks.editions", str(folder)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        for which in ("first", "next"):
+            ratio = found[which] / found[f"sums of the {which}"]
+            yield BenchmarkRow(f"{which} edition / its tensor sums, N = {n:,}", f"{ratio:.2f}", "<= 3")
+            peak = f"{found[f'peak of the {which}']:.0f} MB"
+            yield BenchmarkRow(f"peak beyond the start by the {which} edition, N = {n:,}", peak, "<= 300 MB")
+
+
+def main() -> None:
+    """Processor seconds of sums and editions of two tables, and the peak memory of the editions, as a line of JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.editions", description=main.__doc__)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    with tempfile.TemporaryDirectory() as small:  # what is loaded when it is first needed is not what rows take
+        make(Path(small), 2_000, identified=True)
+        with Store(Path(small) / "store", "site") as store:
+            _edition(store, _tables(Path(small))[0])
+    tables = {"first": _tables(folder / "few")[0], "next": _tables(folder / "many")[0]}
+    found, start = {}, resident()
     with Store(folder / "store", "site") as store:
-        door = Door(site="site", federation=federation, store=store)
-        first = _processor(lambda: _edition(door, few, setting))
-        second = _processor(lambda: _edition(door, many, setting))
-    with Store(folder / "again", "site") as store:
-        door = Door(site="site", federation=federation, store=store)
-        _edition(door, few, setting)
-        tracemalloc.start()
-        _edition(door, many, setting)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return sums, first, second, peak
+        for which, table in tables.items():
+            found[which] = _processor(lambda table=table: _edition(store, table))
+            found[f"peak of the {which}"] = (resident() - start) / MEGABYTE
+    for which, table in tables.items():
+        found[f"sums of the {which}"] = _processor(lambda table=table: _sums(table))
+    print(json.dumps(found))
 
 
-def _edition(door: Door, table: Table, setting: Setting) -> None:
+def _tables(folder: Path) -> list[Table]:
+    return read_site(folder, FEDERATION, FEDERATION.site("site"))
+
+
+def _sums(table: Table) -> Any:
+    return LocalSite("site", table, "all").answer(SETTING.tensor())
+
+
+def _edition(store: Store, table: Table) -> None:
     """Choose the rows to answer about, and write the edition down."""
-    with door.chosen(door.asked([setting.tensor()]), [table]) as choice, door.store.changes():
-        EditionMaker(door.store).commit(choice)
+    door = Door(site="site", federation=FEDERATION, store=store)
+    with door.chosen(door.asked([SETTING.tensor()]), [table]) as choice, store.changes():
+        EditionMaker(store).commit(choice)
 
 
 def _processor(task: Callable[[], Any]) -> float:
     start = time.process_time()
     task()
     return time.process_time() - start
+
+
+if __name__ == "__main__":
+    main()

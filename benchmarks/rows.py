@@ -89,38 +89,11 @@ def declared(folder: Path) -> Any:
     return fedrcd.discover(folder, "fedrcd-s", arithmetic="exact", frame=frame)
 
 
-def marks(folder: Path) -> Any:
-    """A site's first edition, and pair sums about it."""
-    from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, VariableFrame
-    from fedrcd.data.site_file import read_site
-    from fedrcd.federation.site.editions.making import EditionMaker
-    from fedrcd.federation.site.release import Door
-    from fedrcd.federation.site.store import Store
-    from fedrcd.protocol.transport import Setting
-    from fedrcd.statistics.grid import ARITHMETIC
-
-    names = tuple(f"x{j + 1:02}" for j in range(P))
-    federation = Federation(
-        variables=names,
-        sites=(SiteEntry("site", names, ("all",)),),
-        blocks=(BlockEntry("all", 1),),
-        frame=dict.fromkeys(names, VariableFrame(0.0, 2.0)),
-        id_column="id",
-    )
-    setting = Setting(names, federation.declared_frame(), grid=ARITHMETIC["exact"])  # type: ignore[arg-type]
-    tables = read_site(folder, federation, federation.site("site"))
-    with tempfile.TemporaryDirectory() as state, Store(Path(state), "site") as store:
-        door = Door(site="site", federation=federation, store=store)
-        with door.chosen(door.asked([setting.tensor()]), tables) as choice, store.changes():
-            EditionMaker(store).commit(choice)
-
-
 TASKS: dict[str, Callable[[Path], Any]] = {
     "fedrcd-s": fedrcd_s,
     "fedrcd-s in a declared frame": declared,
     "fedrcd-ni": fedrcd_ni,
     "bootstrap of fedrcd-ni": bootstrap,
-    "marks": marks,
 }
 
 
@@ -148,7 +121,7 @@ def run(sizes: Sequence[int] = SIZES, jobs: int = 1) -> Iterator[BenchmarkRow]:
                         f"{from_parquet(folder, arithmetic):.2f}",
                         "<= 1.5",
                     )
-            for task, found in _side_by_side([one for one in TASKS if one != "marks"], folder, jobs):
+            for task, found in _side_by_side(list(TASKS), folder, jobs):
                 seconds = found["processor"]
                 figure = f"{found['peak']:.0f} MB, {found['passes']:.0f} passes, {seconds:.0f} s of processor"
                 yield BenchmarkRow(f"{task}, N = {n:,}: peak beyond the start", figure, "<= 300 MB")
@@ -208,7 +181,7 @@ def _measure(task: str, folder: Path) -> None:
     """Run one task here and print what it took."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as small:  # what is loaded when it is first needed is not what rows take
-        make(Path(small), 2_000, identified=task == "marks")
+        make(Path(small), 2_000)
         TASKS[task](Path(small))
     passes.INTERVAL = 0.0
     heard = [0]
@@ -216,18 +189,18 @@ def _measure(task: str, folder: Path) -> None:
     def listen(reading: passes.Reading) -> None:
         heard[0] = max(heard[0], reading.number)
 
-    before, start, used = _resident(), time.perf_counter(), time.process_time()
+    before, start, used = resident(), time.perf_counter(), time.process_time()
     with passes.listening(listen):
         TASKS[task](folder)
     seconds, processor = time.perf_counter() - start, time.process_time() - used
-    peak = _resident() - before
+    peak = (resident() - before) / MEGABYTE
     print(json.dumps({"seconds": seconds, "processor": processor, "peak": peak, "passes": heard[0]}))
 
 
-def _resident() -> float:
-    """The most memory that this process had so far, in megabytes; `ru_maxrss` would count that of its parent, too."""
+def resident() -> float:
+    """The most memory that this process had so far, in bytes; `ru_maxrss` would count that of its parent, too."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / MEGABYTE
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024.0
 
 
 def main() -> None:
