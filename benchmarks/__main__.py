@@ -25,6 +25,7 @@ NAMES = (
     "relays",
     "dominance",
     "liar",
+    "robust",
     "page",
     "loopback",
     "layers",

@@ -7,8 +7,10 @@ it turns edges that were found, anything is said.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -22,12 +24,9 @@ from fedrcd.protocol.combine import in_the_clear
 from fedrcd.protocol.driver import run as drive
 from fedrcd.protocol.transport import InProcess, Setting, Traffic, Transport
 from fedrcd.runs.run import Run
-from fedrcd.statistics.directions import Whitening
+from fedrcd.statistics.directions import BEYOND_CHANCE, Whitening, distance_from_others
 from fedrcd.statistics.frame import Frame
 from fedrcd.typing import Matrix
-
-BEYOND_CHANCE = 7.0
-"""Standard errors by which a product of two components must differ at a site from that of all others."""
 
 TURNED = 0.1
 """Share of edges that the robust order must turn before anything is said."""
@@ -72,22 +71,17 @@ def sites_unlike_others(transport: InProcess) -> list[int]:
         return []
     answers: list[Any] = [site.answer(_first_question(setting), None) for site in sites]
     sums = [answer.floats() for answer in answers]
-    count = np.array([float(one.count.max()) for one in sums])
-    squares = np.array([one.sums[1, 1] for one in sums])
-    total, rows = squares.sum(axis=0), count.sum()
-    if (count == 0).any():
+    total = reduce(operator.add, sums)
+    if any(not one.count.max() for one in sums):
         return []
-    mean, others = squares / count[:, None, None], (total - squares) / (rows - count)[:, None, None]
-    own = np.diagonal(total) / rows
-    chance = np.sqrt(np.outer(own, own) * (1 / count + 1 / (rows - count))[:, None, None])
-    unlike = np.abs((mean - others) / np.where(chance > 0, chance, np.inf)).max(axis=(1, 2))
-    return [int(k) for k in np.argsort(-unlike) if unlike[k] > BEYOND_CHANCE]
+    unlike = [distance_from_others(one, total - one) for one in sums]
+    return [int(k) for k in np.argsort(unlike)[::-1] if unlike[k] > BEYOND_CHANCE]
 
 
 def _first_question(setting: Setting) -> Any:
     """That of the robust method, about rows that were not whitened yet."""
     p = len(setting.variables)
-    return setting.directions(Whitening.of_frame(setting.robust or Frame.identity(p)).on_grid(setting.grid))
+    return setting.directions(Whitening.of_frame(setting.robust or Frame.identity(p)).on_grid(setting.grid), near=True)
 
 
 def _can_be_looked_at(transport: Transport) -> TypeGuard[InProcess]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedrcd.protocol.questions import COMMON_RULES, TENSOR_DEPTH, Asking, Share, whole_rows
 from fedrcd.statistics.coverage import Layout
-from fedrcd.statistics.directions import SPHERE, Whitening, directions
+from fedrcd.statistics.directions import SPHERE, Whitening, directions, distance_from_others
 from fedrcd.statistics.exact_sums import ExactSums, exact_pair_sums, exact_tensor_sums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
@@ -68,6 +68,10 @@ class DirectionQuestion(Asking):
             f"the row count and, for the directions of whitened rows of {len(self.variables)} variables (no row has a "
             "length), sums of products of two components"
         )
+
+    def distance(self, own: Any, others: Any) -> float:
+        """The most by which a mean product of two components differs."""
+        return distance_from_others(own.floats(), others.floats())
 
     def accepts(self, sums: Any, origin: Origin) -> bool:  # noqa: ARG002 - for questions with groups
         """Whether these are sums of that many directions, which are no longer than 1."""

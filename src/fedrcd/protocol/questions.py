@@ -148,6 +148,10 @@ class Question(Protocol[S]):
         """Whether sums are of the kind and the size that are asked for; `origin` is whose they are."""
         ...
 
+    def distance(self, own: Any, others: Any) -> float:
+        """How far sums of a site are from those of all others, in standard errors; 0 where that tells nothing."""
+        ...
+
     @property
     def family(self) -> str | None:
         """The family of sums, of those that a ledger stores, that it asks for, if it does."""
@@ -262,6 +266,10 @@ class Asking:
     def fits(self, plane: Any) -> bool:  # noqa: ARG002 - of a question that says more
         """Whether ordinary sums are of the kind and the size that are asked for."""
         return False
+
+    def distance(self, own: Any, others: Any) -> float:  # noqa: ARG002 - of a question that says more
+        """None is told: the largest values decide sums of products, at honest sites too."""
+        return 0.0
 
     @property
     def family(self) -> str | None:

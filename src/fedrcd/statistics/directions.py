@@ -40,6 +40,9 @@ LEAST_NEAR = 0.25
 BEYOND = 1e30
 """Lengths from here on leave nothing of a row: their powers still fit a number."""
 
+BEYOND_CHANCE = 7.0
+"""Standard errors by which a product of two components must differ at a site from that of all others."""
+
 FARTHEST = 1e100
 """Values beyond this many scales have the direction of those here: their squares still fit a number."""
 
@@ -155,6 +158,25 @@ def sharpened(whitening: Whitening, sums: PairSums) -> Whitening:
     upper = triangle(product(root, lift))  # turned so that the last row is of the 1 alone
     matrix = upper[:p, :p] / upper[p, p]
     return Whitening(-solved(matrix, upper[:p, p] / upper[p, p]), matrix)
+
+
+def code_of_distance(distance: float) -> int:
+    """What may be told of a distance in standard errors: 0 within chance, then one more for each doubling."""
+    return max(0, math.frexp(distance / BEYOND_CHANCE)[1]) if distance > BEYOND_CHANCE else 0
+
+
+def distance_from_others(own: PairSums, others: PairSums) -> float:
+    """The most by which a mean product of two components of directions differs, in standard errors.
+
+    Directions have no length, so what chance does follows from how large components are on average.
+    """
+    rows, rest = float(own.count.max()), float(others.count.max())
+    if not rows or not rest:
+        return 0.0
+    size = (np.diagonal(own.at(1, 1)) + np.diagonal(others.at(1, 1))) / (rows + rest)
+    chance = np.sqrt(np.outer(size, size) * (1 / rows + 1 / rest))
+    unlike = np.abs(own.at(1, 1) / rows - others.at(1, 1) / rest)
+    return float((unlike / np.where(chance > 0, chance, np.inf)).max())
 
 
 def spread_of(sums: PairSums) -> Matrix:

@@ -86,6 +86,9 @@ class Conductor:
                 (Path(self.plan.folder) / TERMS).unlink(missing_ok=True)
                 if signed is not None:
                     write_json(Path(self.plan.folder) / SIGNATURES, signed.as_dict())
+                if found.warnings != tuple(self.warnings):  # sites say at the end how their rows compare
+                    found = replace(found, warnings=tuple(self.warnings))
+                    write_finding(self.plan.folder, found)
             Status(state="finished", round=found.rounds, warnings=tuple(self.warnings)).write(self.plan.folder)
             return found
 

@@ -211,6 +211,13 @@ class MaskedTransport:
             if self.reaches.warn:
                 self.reaches.warn(f"{lost}; it erases what it has of the run when that expires")
             return None
+        most = max(one.apart for one in ends.values())
+        farthest = [repr(site) for site in self.cohort if ends[site].apart == most]
+        if most and self.reaches.warn:
+            self.reaches.warn(
+                f"{' and '.join(farthest)}: the rows relate otherwise than those of all others, by the site's own sums "
+                "beside the total, and may decide the order; have the table looked at, and compare a run without it"
+            )
         return SignedResult(
             self.terms.content.decode(),
             tuple(self.roll_calls[site] for site in self.cohort),

@@ -128,12 +128,17 @@ class MaskedEnd:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedEndReply:
-    """A site's signature under the end of a run; its keys and its answer are erased."""
+    """A site's signature under the end of a run; its keys and its answer are erased.
+
+    `apart` is its own verdict on how far its rows are from those of all others: 0 within chance, then one more for each
+    doubling of the distance. It tells no figure.
+    """
 
     site: str
     run: str = ""
     statement: str = ""
     signature: str = ""
+    apart: int = 0
     refusal: str | None = None
     log_head: str = ""
 
@@ -145,4 +150,4 @@ KINDS["masked-reply/2"] = MaskedReply
 KINDS["replay-ask/1"] = ReplayAsk
 KINDS["replay-end/1"] = ReplayEnd
 KINDS["masked-end/1"] = MaskedEnd
-KINDS["masked-end-reply/2"] = MaskedEndReply
+KINDS["masked-end-reply/3"] = MaskedEndReply

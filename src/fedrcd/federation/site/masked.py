@@ -46,6 +46,8 @@ from fedrcd.federation.site.release import Door, Occasion, Released
 from fedrcd.federation.site.roll_call import RollCallAnswer
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.accept import require_usable
+from fedrcd.protocol.site import LocalSite
+from fedrcd.statistics.directions import code_of_distance
 
 CLOSE = 1e-9
 """How far effects may be from those that a site finds itself, relative to the largest."""
@@ -139,6 +141,7 @@ class MaskedSite:
             return site_run.end(state, answers, self.roster, message.result, signer)
 
         over, signed = self._stepped(text, replayed)
+        apart = self._apart(plan, state)
         content = {
             "method": plan.method,
             "sites": list(state.cohort),
@@ -148,7 +151,23 @@ class MaskedSite:
             "result": message.result,
         }
         self.door.store.masked.keep(text, over, result=canonical(content))
-        return MaskedEndReply(self.door.site, message.run, signed.text, signed.signature)
+        return MaskedEndReply(self.door.site, message.run, signed.text, signed.signature, apart)
+
+    def _apart(self, plan: MaskedPlan, state: SiteRun) -> int:
+        """How far the rows here are from all others, as a code, by the first total and what went into it from here."""
+        planned = plan.over(self.agreement.federation, state.cohort)
+        asked, question = planned.asked, planned.question
+        if plan.within != "none" or len(state.totals) < asked.length * asked.ring.width:
+            return 0
+        total = planned.shape.pooled(
+            asked.ring.from_bytes(state.totals[: asked.length * asked.ring.width], asked.length)
+        )
+        quiet = replace(self.door, dry_run=[], approve=False)
+        with quiet.chosen(quiet.asked([question], state.run), self.tables()) as choice:
+            rows = [LocalSite(self.door.site, one.rows, one.rows.block) for one in choice.blocks]
+            answers = [site.answer(question, planned.layout) for site in rows]
+        own = planned.shape.pooled(planned.shape.vector(answers))
+        return code_of_distance(question.distance(own, total - own))
 
     def end(self, message: MaskedEnd) -> MaskedEndReply:
         """The signed end of a run: its key and its answer are erased."""
