@@ -11,7 +11,7 @@ from tests.verification.claims import Claim, claims, counted
 
 PROCESSORS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "SkylakeX")
 THREADS = (1, 2)
-METHODS = ("fedrcd-x", "fedrcd-sx", "fed-direct")
+METHODS = ("fedrcd-x", "fedrcd-sx", "fed-direct", "fedrcd-r")
 
 SCRIPT = """
 import sys, warnings

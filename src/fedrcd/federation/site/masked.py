@@ -159,14 +159,14 @@ class MaskedSite:
         asked, question = planned.asked, planned.question
         if plan.within != "none" or len(state.totals) < asked.length * asked.ring.width:
             return 0
-        total = planned.shape.pooled(
+        total: Any = planned.shape.pooled(
             asked.ring.from_bytes(state.totals[: asked.length * asked.ring.width], asked.length)
         )
         quiet = replace(self.door, dry_run=[], approve=False)
         with quiet.chosen(quiet.asked([question], state.run), self.tables()) as choice:
             rows = [LocalSite(self.door.site, one.rows, one.rows.block) for one in choice.blocks]
             answers = [site.answer(question, planned.layout) for site in rows]
-        own = planned.shape.pooled(planned.shape.vector(answers))
+        own: Any = planned.shape.pooled(planned.shape.vector(answers))
         return code_of_distance(question.distance(own, total - own))
 
     def end(self, message: MaskedEnd) -> MaskedEndReply:
