@@ -12,6 +12,7 @@ from experiments.studies.hidden import HIDDEN
 from experiments.studies.invariance import INVARIANCE
 from experiments.studies.noise import NOISE
 from experiments.studies.per_noise import PER_NOISE
+from experiments.studies.privacy import PRIVACY
 from experiments.studies.sample_size import SAMPLE_SIZE
 from experiments.studies.scalability import SCALABILITY
 from experiments.studies.site_effects import SITE_EFFECTS
@@ -41,9 +42,14 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 """In the order of the paper, then beyond it."""
 
+UNPUBLISHED: dict[str, Experiment] = {PRIVACY.name: PRIVACY}
+"""Those that can be run, and are not on the page yet."""
+
 
 def find_experiment(name: str) -> Experiment:
     """An experiment by name; an unknown one is answered with the nearest."""
+    if name in UNPUBLISHED:
+        return UNPUBLISHED[name]
     if name not in EXPERIMENTS:
         hint = did_you_mean(name.lower(), EXPERIMENTS) or f"; the experiments are {', '.join(EXPERIMENTS)}"
         raise ConfigError(f"there is no experiment {name!r}{hint}")

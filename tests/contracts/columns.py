@@ -105,7 +105,7 @@ class Column:
     """A way to carry questions, about the sites of a place; `state` is where it may write.
 
     `trust` and `trim` are the sites' own settings, `erased` are rows that left, with `gaps` some values are missing;
-    sites that are `keyed` have registered keys.
+    sites that are `keyed` have registered keys; with an `epsilon_budget` they answer with noise.
     """
 
     place: Place
@@ -115,6 +115,7 @@ class Column:
     erased: tuple[str, ...] = ()
     gaps: bool = False
     keyed: bool = False
+    epsilon_budget: float = 0.0
 
     @property
     def split_by(self) -> dict[str, bytes]:
@@ -229,6 +230,7 @@ class Grid(Column):
                 key=str(self.state / "keys" / site / "key") if self.keyed else "",
                 trust_coordinator=self.trust,
                 trim=self.trim,
+                epsilon_budget=self.epsilon_budget,
             )
             own.write(self.state / f"{site}.json")
             files.append(str(self.state / f"{site}.json"))

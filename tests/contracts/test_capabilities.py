@@ -134,8 +134,7 @@ AT_SITES = "{} is no setting of a run over machines: every site reads its own ta
 AS_CONTRIBUTED = "how rows are read was settled when the sites contributed; the ledger holds sums, no rows"
 NO_KEYS = "masks need a key of every site, and the federation file has none of 'hospital-a'"
 NOISE = (
-    "noise is offered for tables in one process so far: between machines, and in ledgers, sums leave as they are, "
-    "under the rules of disclosure"
+    "noise is for discoveries over tables and machines; a ledger keeps sums as they are, under the rules of disclosure"
 )
 ROWS_STAY = "rows do not leave the sites, so they cannot be drawn; take resample='groups'"
 BY_BOOTSTRAP = (
@@ -293,7 +292,7 @@ def others() -> Iterator[Capability]:
         yield Capability(
             f'`arithmetic="{arithmetic}"`', "Arithmetic", found_by("fedrcd-s", arithmetic=arithmetic), (Yes(),) * 4
         )
-    noise, keyless = No(NOISE), No(NO_KEYS)
+    keyless = No(NO_KEYS)
     yield Capability(
         "masks",
         "Privacy",
@@ -333,7 +332,8 @@ def others() -> Iterator[Capability]:
         "noise, `epsilon`",
         "Privacy",
         spent_by(epsilon=20.0, delta=1e-5),
-        (Yes("with fresh noise"), noise, noise, noise),
+        (Yes("with fresh noise"), *(Yes("once for a question, with a budget at every site"),) * 2, No(NOISE)),
+        {"keyed": True, "epsilon_budget": 30.0},
     )
     yield Capability("report, drawings and files", "Results", reported_by("fedrcd-ni"), (Yes(),) * 4)
     yield Capability(

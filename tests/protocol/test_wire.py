@@ -15,11 +15,13 @@ from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTenso
 from fedrcd.protocol.entropy_question import EntropyQuestion, MoveEntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
+from fedrcd.protocol.noisy_question import NoisyQuestion
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.tensor_question import TensorQuestion
 from fedrcd.protocol.wire import KINDS, MAGIC, from_bytes, pack, to_bytes, unpack
+from fedrcd.statistics.added_noise import Losses
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.directions import Whitening
 from fedrcd.statistics.exact_sums import Clipped, ExactSums
@@ -57,7 +59,16 @@ DIRECTIONS = [
 
 
 RESIDUALS = ResidualQuestion(NAMES, FRAME, Basis(GIVEN, (2, 0, 1)))
-ASKED = [*QUESTIONS, *DIRECTIONS, RESIDUALS, GroupedQuestion(QUESTIONS[0], 12), GroupedQuestion(QUESTIONS[4], 12)]
+LOSSES = [Losses({2: 0.1}), Losses({2: 0.1, 3: 0.2, 4: 0.3}, 0.5, 4)]
+NOISY = [NoisyQuestion(one, losses) for one, losses in zip(DIRECTIONS[1::2], LOSSES, strict=True)]
+ASKED = [
+    *QUESTIONS,
+    *DIRECTIONS,
+    *NOISY,
+    RESIDUALS,
+    GroupedQuestion(QUESTIONS[0], 12),
+    GroupedQuestion(QUESTIONS[4], 12),
+]
 
 
 def rows(seed: int, *, gaps: bool) -> np.ndarray:
@@ -70,6 +81,7 @@ def rows(seed: int, *, gaps: bool) -> np.ndarray:
 
 def answers(seed: int) -> list[object]:
     plain = [question.answer([rows(seed, gaps=False)]) for question in (*QUESTIONS[:-1], *DIRECTIONS)]
+    noisy = [question.answer([rows(seed, gaps=False)]) for question in NOISY]
     exact = [replace(QUESTIONS[k], grid=Grid()).answer([rows(seed, gaps=False)]).coarse() for k in (0, 4)]
     gaps = [question.answer([rows(seed, gaps=True)], gaps=True) for question in (QUESTIONS[0], QUESTIONS[4])]
     residuals = RESIDUALS.answer([rows(seed, gaps=False)]).finished()
@@ -77,7 +89,7 @@ def answers(seed: int) -> list[object]:
         GroupedSums({("one", "x"): (part, part), ("two", "y"): (part,)}) for part in (plain[0], plain[4], *exact)
     ]
     moments = QUESTIONS[-1].answer([rows(seed, gaps=False)]).site_moments()
-    return [*plain, *exact, *gaps, residuals, *grouped, moments]
+    return [*plain, *exact, *noisy, *(one.low for one in noisy), *gaps, residuals, *grouped, moments]
 
 
 LAYOUT = Layout(NAMES, (Holding("one", "x", NAMES[:2], 20), Holding("two", "x", NAMES, 20)))
@@ -102,7 +114,7 @@ def test_what_travels_arrives_bit_for_bit(seed: int) -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    parts = [FRAME, GIVEN, BASIS, WHITENING, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *ASKED, *answers(1)]
+    parts = [FRAME, GIVEN, BASIS, WHITENING, *LOSSES, Grid(), Clipped(), LAYOUT, *LAYOUT.holdings, *ASKED, *answers(1)]
     below = {kind for kind in KINDS.values() if not kind.__module__.startswith("fedrcd.federation")}  # they have tests
     assert {type(value) for value in parts} >= below
 

@@ -11,11 +11,12 @@ from scipy.stats import chi2, norm
 from fedrcd.errors import ConfigError, StatisticError
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.noisy_question import NoisyQuestion
+from fedrcd.statistics.added_noise import Losses, _entries, longest, packed_times, sensitivity, with_noise
 from fedrcd.statistics.directions import SPHERE, Whitening
 from fedrcd.statistics.discrete_gaussian import WINDOW, discrete_gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
-from fedrcd.statistics.noisy_sums import Losses, _entries, longest, packed_times, sensitivity, with_noise
+from fedrcd.statistics.limbs import PLANE
 from fedrcd.statistics.packed_tensor import packed_degrees
 from fedrcd.statistics.privacy_loss import composed, delta_of, epsilon_of, loss_within
 from fedrcd.statistics.tensor_sums import tensor_sums
@@ -144,8 +145,21 @@ def test_the_longest_point_is_hardly_longer_than_a_direction(p):
 
 
 def released(rows, losses, seed, *, pairs=False):
-    question = NoisyQuestion(asked(rows.shape[1], pairs=pairs), losses, seeded(seed))
-    return question.answer([rows.copy()])
+    question = asked(rows.shape[1], pairs=pairs)
+    return NoisyQuestion(question, losses).noised(question.answer([rows.copy()]), seeded(seed))
+
+
+def numbers(sums):
+    """All whole numbers that left, degree after degree."""
+    low, high = (np.concatenate(list(plane.arrays().values())) for plane in sums.planes)
+    return low + high * 2**PLANE
+
+
+def entries(rows, degrees, *, pairs=False):
+    """What would leave of some degrees without noise, in that order: values, degrees, how often each stands there."""
+    values, degree, times, size = _entries(asked(rows.shape[1], pairs=pairs).answer([rows.copy()]))
+    order = np.concatenate([np.flatnonzero(degree == d) for d in sorted(degrees)])
+    return values[order], degree[order], times[order], size
 
 
 @pytest.mark.parametrize("pairs", [True, False])
@@ -153,13 +167,12 @@ def test_noise_has_the_size_that_the_loss_asks_for(pairs):
     """In units of its own size, entry by entry; half the variance where two sites share it."""
     rows = np.random.default_rng(0).normal(size=(200, 4))
     exact = asked(4, pairs=pairs).answer([rows.copy()])
-    values, degree, times, size = _entries(exact)
     by_degree = {2: 0.1} if pairs else {2: 0.1, 3: 0.2, 4: 0.3}
+    values, degree, times, size = entries(rows, by_degree, pairs=pairs)
     for part in (1.0, 0.5):
-        noise = np.array([with_noise(exact, Losses(by_degree, part), seeded(s)).values for s in range(300)])
-        kept = np.isin(degree, list(by_degree))
-        size_of = np.array([sensitivity(size, d, SPHERE) / by_degree[d] for d in degree[kept].tolist()])
-        units = (noise - values[kept]) * np.sqrt(times[kept]) / size_of
+        noise = np.array([numbers(with_noise(exact, Losses(by_degree, part), seeded(s))) for s in range(300)])
+        size_of = np.array([sensitivity(size, d, SPHERE) / by_degree[d] for d in degree.tolist()])
+        units = (noise - values) * np.sqrt(times) / size_of
         assert units.var() == pytest.approx(part, rel=0.05)
 
 
@@ -168,20 +181,20 @@ def test_nothing_without_noise_is_released():
     rows = np.random.default_rng(0).normal(size=(200, 3))
     tensors = released(rows, Losses({2: 0.1, 4: 0.1}), 1)
     degree = packed_degrees(3)
-    assert tensors.numbers == np.isin(degree, [2, 4]).sum()
+    assert tensors.entries == np.isin(degree, [2, 4]).sum()
     assert tensors.clipped is None
     pairs = released(rows, Losses({2: 0.1}), 1, pairs=True)
-    assert pairs.numbers == 4 * 5 // 2
+    assert pairs.entries == 4 * 5 // 2
 
 
 def test_what_methods_read_is_what_was_asked_for_where_noise_is_small():
     rows = np.random.default_rng(0).normal(size=(500, 3))
-    tensors = released(rows, Losses({2: 1e4, 3: 1e4, 4: 1e4}), 1).of_tensors()
+    tensors = released(rows, Losses({2: 1e4, 3: 1e4, 4: 1e4}), 1).floats().of_tensors(500)
     exact = asked(3).answer([rows.copy()]).floats()
     degree = packed_degrees(3)
     assert tensors.count == pytest.approx(500, abs=1)
     np.testing.assert_allclose(tensors.packed[degree > 1], exact.packed[degree > 1], atol=0.01)
-    pairs = released(rows, Losses({2: 1e4}), 1, pairs=True).of_pairs()
+    pairs = released(rows, Losses({2: 1e4}), 1, pairs=True).floats().of_pairs()
     np.testing.assert_allclose(
         pairs.sums[1, 1], asked(3, pairs=True).answer([rows.copy()]).floats().sums[1, 1], atol=0.01
     )
@@ -190,13 +203,12 @@ def test_what_methods_read_is_what_was_asked_for_where_noise_is_small():
 def statistics_of_a_release(rows, losses, seed):
     """How far a release lies towards the row that is more in one of two tables, in units of noise."""
     more = np.concatenate([rows, [[1e9, 0.0, 0.0]]])
-    values, degree, times, size = _entries(asked(3).answer([rows.copy()]))
-    others, *_ = _entries(asked(3).answer([more.copy()]))
-    found = released(more, losses, seed).values
-    kept = np.isin(degree, list(losses.by_degree))
-    sigma = np.array([sensitivity(size, d, SPHERE) / losses.by_degree[d] for d in degree[kept].tolist()])
-    towards = (others - values)[kept] * np.sqrt(times[kept]) / sigma
-    return float(towards @ ((found - values[kept]) * np.sqrt(times[kept]) / sigma) / np.linalg.norm(towards))
+    values, degree, times, size = entries(rows, losses.by_degree)
+    others, *_ = entries(more, losses.by_degree)
+    found = numbers(released(more, losses, seed))
+    sigma = np.array([sensitivity(size, d, SPHERE) / losses.by_degree[d] for d in degree.tolist()])
+    towards = (others - values) * np.sqrt(times) / sigma
+    return float(towards @ ((found - values) * np.sqrt(times) / sigma) / np.linalg.norm(towards))
 
 
 def test_the_worst_neighbours_are_as_alike_as_the_loss_says():

@@ -12,11 +12,13 @@ from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTenso
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
 from fedrcd.protocol.noisy_question import NoisyQuestion
-from fedrcd.statistics import noisy_sums
+from fedrcd.statistics import added_noise
+from fedrcd.statistics.added_noise import Losses, sensitivity, with_noise
 from fedrcd.statistics.directions import SPHERE, Whitening
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
-from fedrcd.statistics.noisy_sums import Losses, NoisySums, sensitivity
+from fedrcd.statistics.limbs import PLANE
+from fedrcd.statistics.noisy_sums import NoisySums
 from fedrcd.statistics.packed_tensor import packed_degrees
 from fedrcd.statistics.privacy_loss import composed, epsilon_of
 
@@ -35,10 +37,18 @@ def release(rows, losses=LOSSES):
     return NoisyQuestion(DirectionTensorQuestion(NAMES, Frame.identity(P), START, GRID), losses).answer([rows.copy()])
 
 
+def numbers(sums):
+    """All whole numbers that left, degree after degree."""
+    low, high = (np.concatenate(list(plane.arrays().values())) for plane in sums.planes)
+    return low + high * 2**PLANE
+
+
 def exactly(rows):
+    """What would leave without noise, in the same order."""
     sums = DirectionTensorQuestion(NAMES, Frame.identity(P), START, GRID).answer([rows.copy()])
-    values, degree, times, _ = noisy_sums._entries(sums)
-    return values[degree > 1], degree[degree > 1], times[degree > 1]
+    values, degree, times, _ = added_noise._entries(sums)
+    order = np.concatenate([np.flatnonzero(degree == d) for d in (2, 3, 4)])
+    return values[order], degree[order], times[order]
 
 
 def in_units(values, degree, times):
@@ -50,9 +60,9 @@ def audit(leaves=release):
     """What is wrong with a way to release the tensor sums of a table."""
     found = set()
     np.random.seed(0)  # noqa: NPY002 - to see whether noise follows from it
-    first, second = leaves(ROWS).values, leaves(ROWS).values
+    first, second = numbers(leaves(ROWS)), numbers(leaves(ROWS))
     np.random.seed(0)  # noqa: NPY002
-    again = leaves(ROWS).values
+    again = numbers(leaves(ROWS))
     exact, degree, times = exactly(ROWS)
     if (first == again).all():
         found.add("foreseeable")
@@ -70,7 +80,7 @@ def audit(leaves=release):
     if abs(np.corrcoef(*noise)[0, 1]) > STANDARD_ERRORS / math.sqrt(len(exact)):
         found.add("noise is used again")
     far = np.concatenate([ROWS, [[1e4] * P]])
-    change = in_units(leaves(far).values - first, degree, times)
+    change = in_units(numbers(leaves(far)) - first, degree, times)
     if np.linalg.norm(change) > 3 * math.sqrt(2 * len(change)):  # two noises, and a row that adds little
         found.add("a row adds more than it may")
     return found
@@ -82,39 +92,47 @@ def test_right_noise_passes_again_and_again():
 
 def test_five_per_cent_less_noise_is_found(monkeypatch):
     """By the releases of all degrees together, over thirty tables."""
-    bound = noisy_sums.sensitivity
-    monkeypatch.setattr(noisy_sums, "sensitivity", lambda *how: 0.95 * bound(*how))
+    bound = added_noise.sensitivity
+    monkeypatch.setattr(added_noise, "sensitivity", lambda *how: 0.95 * bound(*how))
     exact, degree, times = exactly(ROWS)
-    noise = np.concatenate([in_units(release(ROWS).values - exact, degree, times) for _ in range(30)])
+    noise = np.concatenate([in_units(numbers(release(ROWS)) - exact, degree, times) for _ in range(30)])
     assert noise.var() < 1 - STANDARD_ERRORS * math.sqrt(2 / len(noise))
 
 
 def planted_sensitivity(monkeypatch):
-    monkeypatch.setattr(noisy_sums, "sensitivity", lambda _p, degree, grid: (1 / grid.step) ** degree / degree)
+    monkeypatch.setattr(added_noise, "sensitivity", lambda _p, degree, grid: (1 / grid.step) ** degree / degree)
 
 
 def planted_generator(monkeypatch):
     def drawn(sigma, random):
         return np.rint(np.random.normal(size=len(sigma)) * sigma).astype(np.int64)  # noqa: NPY002
 
-    monkeypatch.setattr(noisy_sums, "discrete_gaussian", drawn)
+    monkeypatch.setattr(added_noise, "discrete_gaussian", drawn)
 
 
 def planted_floats(monkeypatch):
-    rng = np.random.default_rng()
-    monkeypatch.setattr(noisy_sums, "discrete_gaussian", lambda sigma, _random: rng.normal(size=len(sigma)) * sigma)
+    """Noise that is added to sums in floating point."""
+
+    def in_float(sums, losses, random):
+        noisy = with_noise(sums, losses, random)
+        rng, values = np.random.default_rng(), noisy.low.values
+        return replace(
+            noisy, low=replace(noisy.low, values={d: v + rng.normal(size=len(v)) for d, v in values.items()})
+        )
+
+    monkeypatch.setattr("fedrcd.protocol.noisy_question.with_noise", in_float)
 
 
 def planted_reuse(monkeypatch):
-    drawn = noisy_sums.discrete_gaussian(np.full(5000, 1e6))
+    drawn = added_noise.discrete_gaussian(np.full(5000, 1e6))
     monkeypatch.setattr(
-        noisy_sums, "discrete_gaussian", lambda sigma, _random: np.rint(drawn[: len(sigma)] * sigma / 1e6).astype(int)
+        added_noise, "discrete_gaussian", lambda sigma, _random: np.rint(drawn[: len(sigma)] * sigma / 1e6).astype(int)
     )
 
 
 def planted_lack_of_a_share(monkeypatch):
     """Two sites add half each, and only one did."""
-    original = noisy_sums.with_noise
+    original = added_noise.with_noise
     monkeypatch.setattr(
         "fedrcd.protocol.noisy_question.with_noise",
         lambda sums, losses, random: original(sums, replace(losses, part=0.5), random),
@@ -134,23 +152,25 @@ def planted_lengths(monkeypatch):
 
 def planted_count(monkeypatch):
     """The number of rows goes along as it is."""
-    original = noisy_sums.with_noise
+    original = added_noise.with_noise
 
     def with_count(sums, losses, random):
         noisy = original(sums, losses, random)
-        return replace(noisy, values=np.append(noisy.values, sums.low.count))
+        low = replace(noisy.low, values={**noisy.low.values, 5: np.array([sums.low.count])})
+        return replace(noisy, low=low, high=replace(noisy.high, values={**noisy.high.values, 5: np.zeros(1, int)}))
 
     monkeypatch.setattr("fedrcd.protocol.noisy_question.with_noise", with_count)
 
 
 def planted_degree_without_noise(monkeypatch):
-    original = noisy_sums.with_noise
+    original = added_noise.with_noise
 
     def partly(sums, losses, random):
         noisy = original(sums, losses, random)
-        values, degree, _, _ = noisy_sums._entries(sums)
-        kept = degree > 1
-        return replace(noisy, values=np.where(degree[kept] == 2, values[kept], noisy.values))
+        values, degree, _, _ = added_noise._entries(sums)
+        exact = values[degree == 2]
+        low = replace(noisy.low, values={**noisy.low.values, 2: exact & (2**PLANE - 1)})
+        return replace(noisy, low=low, high=replace(noisy.high, values={**noisy.high.values, 2: exact >> PLANE}))
 
     monkeypatch.setattr("fedrcd.protocol.noisy_question.with_noise", partly)
 
@@ -183,8 +203,8 @@ class Accountant:
         assert isinstance(question, NoisyQuestion)
         self.losses.append(question.losses.total)
         answer = self.inner.pool(question)
-        assert isinstance(answer, NoisySums)
-        assert answer.values.dtype == np.int64
+        assert all(isinstance(plane, NoisySums) for plane in answer.planes)
+        assert numbers(answer).dtype == np.int64
         return answer
 
 
@@ -209,9 +229,9 @@ def test_a_round_that_is_not_composed_is_found(monkeypatch):
 def test_pairs_are_under_the_same_noise():
     question = DirectionQuestion(NAMES, Frame.identity(P), START, GRID)
     exact = question.answer([ROWS.copy()])
-    values, _, times, size = noisy_sums._entries(exact)
+    values, _, times, size = added_noise._entries(exact)
     losses = Losses({2: 0.3})
-    noise = np.concatenate([NoisyQuestion(question, losses).answer([ROWS.copy()]).values - values for _ in range(40)])
+    noise = np.concatenate([numbers(NoisyQuestion(question, losses).answer([ROWS.copy()])) - values for _ in range(40)])
     noise = noise * np.sqrt(np.tile(times, 40)) * 0.3 / sensitivity(size, 2, SPHERE)
     assert noise.var() == pytest.approx(1, abs=STANDARD_ERRORS * math.sqrt(2 / len(noise)))
     assert (packed_degrees(P) > 1).sum() == len(exactly(ROWS)[0])

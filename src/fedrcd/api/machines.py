@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.bootstrap_result import Bootstrap
 from fedrcd.api.checks import Checks, checks_of
-from fedrcd.api.deployment import background_of, require_coverage, require_masks, require_no_trust
+from fedrcd.api.deployment import (
+    background_of,
+    require_coverage,
+    require_masks,
+    require_no_trust,
+    require_noise,
+)
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery, require_level
 from fedrcd.api.grouping import require_seed
@@ -181,7 +187,9 @@ class Machines:
         waiting = waiting or Waiting()
         settings.require_selection_here()
         settings.require_single_sources()
-        settings.check_options()
+        settings = settings.check_over_machines()
+        if settings.wants_noise:
+            require_noise(self.federation, asked)
         for name in waiting.accept_differing:
             self.federation.site(name)  # raises for one that there is not
         require_coverage(self.federation, settings.method, trust_coordinator=waiting.trust_coordinator)

@@ -112,8 +112,9 @@ def prepare(
     card = card_of(choice.method)
     if card.private:
         require_together(card, transport.setting.layout, len(names), settings.missing)
-        part = 1 / len(transport.sites)  # the rows are in one process: its sites add the noise together
-        transport = replace(transport, setting=replace(transport.setting, noise_part=part))
+        parts = len(transport.sites)  # the rows are in one process: its sites add the noise together
+        setting = replace(transport.setting, noise_part=1 / parts, noise_parts=parts)
+        transport = replace(transport, setting=setting)
     else:
         require_coverage(card, transport, missing=settings.missing, before=blocks)
     if settings.method != AUTO:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fedrcd.cli import options
 from fedrcd.cli.discover import require_page, show
 from fedrcd.cli.options import WEIGHTS_ONCE, settings_options
 from fedrcd.cli.progress_bar import ProgressBar, progress_bar
@@ -123,6 +124,8 @@ def run(
     clear: Annotated[
         bool, typer.Option("--clear", help="The sites were started with --clear: do not mask what could be masked.")
     ] = False,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
     ledger: Annotated[
         Path | None,
         typer.Option(help="Put the answers into this ledger, and find the result from it: methods of one round."),
@@ -154,15 +157,18 @@ def run(
         raise ConfigError("--keep must be a share of the replicates of a --bootstrap, above 0 and at most 1")
     if groups is not None and bootstrap is None:
         raise ConfigError("--groups belongs to a bootstrap; add --bootstrap with a number of replicates")
-    settings.check_options()
+    settings = options.under_noise(settings, {"epsilon": epsilon, "delta": delta})
+    settings.check_over_machines()
     if ledger is not None:
+        settings.check_options()
         if bootstrap is not None or check:
             raise ConfigError("resample and check results of a ledger with `fedrcd ledger discover` afterwards")
         retry_policy = RetryPolicy(deadline=deadline, give_up_after=give_up_after)
         waiting = Waiting(wait=wait, retry_policy=retry_policy, allow_missing=allow_missing)
         run_with_ledger(connect(state, federation), settings, ledger, ledger_key, out, waiting, report, as_json=json)
         return
-    require_coverage(read_federation(federation), settings.method, trust_coordinator=trust_coordinator)
+    method = settings.under_noise().method
+    require_coverage(read_federation(federation), method, trust_coordinator=trust_coordinator)
     machines = connect(state, federation)
     waiting = Waiting(
         wait=wait,

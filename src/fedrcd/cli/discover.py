@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedrcd.cli import options
 from fedrcd.cli.progress_bar import progress_bar
 from fedrcd.errors import ConfigError, FedrcdWarning, FileError
-from fedrcd.methods.settings import EPSILON, Settings
+from fedrcd.methods.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -69,7 +69,7 @@ def discover(
     require_page(report)
     units = options.units_in(federation)
     noise = {"epsilon": epsilon, "delta": delta, "account": account, "epsilon_budget": epsilon_budget}
-    settings = _under_noise(settings, {name: value for name, value in noise.items() if value is not None})
+    settings = options.under_noise(settings, noise)
     with progress_bar("reading tables") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", FedrcdWarning)  # shown below, as notes of the result
         tables, declared = options.tables_of(files, federation, query)
@@ -94,13 +94,6 @@ def discover(
         show(found)
         for target in targets:
             print(f"written: {target}")
-
-
-def _under_noise(settings: Settings, noise: Mapping[str, Any]) -> Settings:
-    """The settings with what was said of noise, which is nothing without an epsilon."""
-    if noise and EPSILON not in {**settings.options, **noise}:
-        raise ConfigError(f"--{next(iter(noise)).replace('_', '-')} is for noise: say --epsilon, too")
-    return replace(settings, options={**settings.options, **noise})
 
 
 def require_page(report: Path | None, option: str = "--report") -> None:

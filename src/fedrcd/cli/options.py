@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from fedrcd.errors import ConfigError
-from fedrcd.methods.settings import DEFAULTS, Settings, flags
+from fedrcd.methods.settings import DEFAULTS, EPSILON, Settings, flags
 
 Files = Annotated[
     list[str],
@@ -137,3 +138,17 @@ def _parse(text: str) -> tuple[str, Any]:
         except ValueError:
             continue
     return name, {"true": True, "false": False}.get(value.lower(), value)
+
+
+Epsilon = Annotated[
+    float | None, typer.Option(help="Add noise for differential privacy with this epsilon; it needs a declared frame.")
+]
+Delta = Annotated[float | None, typer.Option(help="Delta of that epsilon; 1e-6 if not said.")]
+
+
+def under_noise(settings: Settings, noise: Mapping[str, Any]) -> Settings:
+    """The settings with what was said of noise, which is nothing without an epsilon."""
+    said = {name: value for name, value in noise.items() if value is not None}
+    if said and EPSILON not in {**settings.options, **said}:
+        raise ConfigError(f"--{next(iter(said)).replace('_', '-')} is for noise: say --epsilon, too")
+    return replace(settings, options={**settings.options, **said})

@@ -130,6 +130,11 @@ def serve(
             help="Accept that totals over other sites than before may tell the sums of this one.",
         ),
     ] = False,
+    epsilon_budget: Annotated[
+        float,
+        typer.Option(help="Answer with noise, and in no other way, until all answers add up to this epsilon."),
+    ] = 0.0,
+    delta: Annotated[float, typer.Option(help="Delta of that epsilon.")] = 1e-6,
     insecure: Annotated[bool, typer.Option("--insecure", help="No encryption, no authentication.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the command of Flower and stop.")] = False,
 ) -> None:
@@ -162,6 +167,8 @@ def serve(
         clear=clear,
         masked_only=masked_only,
         agree_to_differences=agree_to_differences,
+        epsilon_budget=epsilon_budget,
+        delta=delta,
     )
     if group_secret:
         read_secret(group_secret)

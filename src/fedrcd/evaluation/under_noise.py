@@ -55,10 +55,10 @@ def estimate_under_noise(
     """The estimate from all rows in a declared frame; `part` is the variance of the noise in shares of what is due."""
     transport = embed([X], names)
     setting = replace(transport.setting, frame=frame, robust=None, noise_part=part)
+    sites: Any = transport.sites
+    sites = [replace(site, random=random) for site in sites]
     parts = build(next(iter(PRIVATE)), epsilon=epsilon, delta=delta)
-    noise: Any = parts.deflation
-    noise = replace(noise, random=random)
-    return run(replace(parts, deflation=noise).rounds(setting), replace(transport, setting=setting))
+    return run(parts.rounds(setting), replace(transport, sites=sites, setting=setting))
 
 
 def expect(

@@ -17,7 +17,7 @@ from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import cohort_layout
 from fedrcd.federation.rules import Rules
 from fedrcd.methods.auto import AUTO, Choice, Circumstances, choose
-from fedrcd.methods.registry import find
+from fedrcd.methods.registry import card_of
 from fedrcd.statistics.coverage import Holding
 
 SECONDS_PER_ROUND = 5.0
@@ -57,7 +57,7 @@ def choose_method(
         Whether sums are added under masks, so that sites work out by themselves what some methods ask round by round.
     """
     if method != AUTO:
-        card = find(method)
+        card = card_of(method)
         if card.one_table:
             raise ConfigError(f"{card.name} works on one table; over sites {card.counterpart} gives the same order")
         return Choice(method, "")
@@ -82,7 +82,7 @@ def choose_method(
     elif masked and Refusal.CHAIN in refused:
         why_once = "a site has answered about the same rows along another order"
     elif masked:
-        why_once = "" if find(choose(known).method).maskable else "sites cannot work out what else would be asked"
+        why_once = "" if card_of(choose(known).method).maskable else "sites cannot work out what else would be asked"
     elif Refusal.TRUST in refused or not trust_coordinator:
         why_once = "several rounds are for sites that trust the coordinator; the order is less accurate"
     many, chosen = choose(known), choose(replace(known, one_round=bool(why_once)))

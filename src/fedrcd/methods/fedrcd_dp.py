@@ -10,6 +10,9 @@ from fedrcd.methods.refinements.contrast import ContrastRefinement
 from fedrcd.methods.scores.negentropy import NegentropyGap
 from fedrcd.methods.skeleton import Parts
 
+RESTARTS = 12
+"""Of the search: it costs no privacy, whatever it finds in sums that have left."""
+
 
 @register(
     "fedrcd-dp",
@@ -20,11 +23,14 @@ from fedrcd.methods.skeleton import Parts
     coverage=Coverage.ALL_COLUMNS,
     scale_free=True,
     erasable=False,
+    replayed=True,
     private=True,
     cost=of_directions(len(WHITENINGS)),
 )
 def fedrcd_dp(*, epsilon: float = 1.0, delta: float = 1e-6) -> Parts[TensorEvidence]:
     """Negentropy gaps of the directions of whitened rows, from sums with noise; four rounds."""
     return Parts(
-        on_pairs(NegentropyGap("as measured")), NoisyDirections(epsilon, delta), ContrastRefinement("as measured")
+        on_pairs(NegentropyGap("as measured")),
+        NoisyDirections(epsilon, delta),
+        ContrastRefinement("as measured", RESTARTS),
     )

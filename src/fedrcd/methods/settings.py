@@ -181,8 +181,21 @@ class Settings:
 
         return replace(self, method=next(iter(PRIVATE))) if self.wants_noise and self.method == AUTO else self
 
-    def _check_noise(self) -> None:
-        """Raise for what noise does not go with, before anything is spent."""
+    def check_over_machines(self) -> Settings:
+        """Raise for a method or an option that there is not, or not for sites on machines; the settings with noise."""
+        if not self.wants_noise:
+            self.check_options()
+            return self
+        for name in (ACCOUNT, BUDGET):
+            if name in self.options:
+                raise ConfigError(
+                    f"{name} is for tables: each site keeps its own, see `fedrcd site serve --epsilon-budget`"
+                )
+        self._check_noise(declared=True)
+        return self.under_noise()
+
+    def _check_noise(self, *, declared: bool = False) -> None:
+        """Raise for what noise does not go with, before anything is spent; `declared`: a file has the frame."""
         from fedrcd.methods.registry import PRIVATE, build
         from fedrcd.statistics.privacy_loss import require_delta, require_epsilon
 
@@ -195,13 +208,12 @@ class Settings:
             require_epsilon(self.options[BUDGET], BUDGET)
             if ACCOUNT not in self.options:
                 raise ConfigError("epsilon_budget needs an account, account=FILE, where what was spent is written down")
-        if self.frame is None:
+        if self.frame is None and not declared:
             raise ConfigError(
                 "epsilon needs a declared frame, frame={name: (centre, scale)}, of what is known without these rows: "
                 "one that is made from them tells of them"
             )
-        off = ("within", "missing", "trim", "masked", "lags")
-        for name in self.changed(off):
+        for name in self.changed(("within", "missing", "trim", "lags", *(() if declared else ("masked",)))):
             raise ConfigError(f"epsilon does not go with {name}: noise is calibrated for rows as they are, added once")
         build(next(iter(PRIVATE)), **self.method_options)
 
@@ -281,8 +293,8 @@ class Settings:
         """Raise for a method that there is not, or an option that it does not have."""
         if self.wants_noise:
             raise ConfigError(
-                "noise is offered for tables in one process so far: between machines, and in ledgers, sums leave as "
-                "they are, under the rules of disclosure"
+                "noise is for discoveries over tables and machines; a ledger keeps sums as they are, under the "
+                "rules of disclosure"
             )
         from fedrcd.methods.registry import find, require_options
 

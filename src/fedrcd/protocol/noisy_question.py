@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
 from fedrcd.protocol.questions import Asking, Share
+from fedrcd.statistics.added_noise import Losses, with_noise
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.discrete_gaussian import RandomBytes
+from fedrcd.statistics.exact_sums import ExactSums
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.grouped_sums import Origin
-from fedrcd.statistics.noisy_sums import Losses, NoisySums, with_noise
+from fedrcd.statistics.noisy_sums import NoisySums
 from fedrcd.typing import Matrix
 
 
@@ -22,12 +24,14 @@ from fedrcd.typing import Matrix
 class NoisyQuestion(Asking):
     """Asks for sums over directions, with so much noise that the answer loses no more than `losses` of privacy.
 
-    It names no rules of disclosure, so a site on a machine never answers it.
+    The bound on what a row changes holds for every whitening, so nobody needs to be trusted with its choice.
     """
+
+    rules: ClassVar[tuple[str, ...] | None] = ("noise",)
+    replay_rules: ClassVar[tuple[str, ...] | None] = ()
 
     asked: DirectionQuestion | DirectionTensorQuestion
     losses: Losses
-    random: RandomBytes = field(default=os.urandom, repr=False)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -45,36 +49,50 @@ class NoisyQuestion(Asking):
         return self.asked.grid
 
     @property
-    def maskable(self) -> bool:
-        """Not yet: sums with noise have a form of their own."""
-        return False
+    def clips(self) -> bool | None:
+        """Likewise."""
+        return self.asked.clips
 
     @property
     def depth(self) -> int:
-        """That of the question without noise."""
+        """Likewise."""
         return self.asked.depth
 
     @property
-    def needs_trust(self) -> bool:
-        """Likewise: noise hides rows whatever the whitening, but nobody has tried to break that over machines."""
-        return self.asked.needs_trust
+    def loss(self) -> float:
+        """What an answer loses of privacy."""
+        return self.losses.total
 
     def share(self, layout: Layout | None, holding: int) -> Share[Any] | None:
-        """The share of the question without noise, to which noise is added once all rows are summed."""
+        """That of the question without noise, to which noise is added once all rows are summed."""
         share = self.asked.share(layout, holding)
-        return None if share is None else Share(share.question, self._noised)
+        return None if share is None else Share(share.question, lambda sums: self.noised(share.finish(sums)))
 
-    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> NoisySums:
+    def answer(self, blocks: Iterable[Matrix], *, gaps: bool = False) -> ExactSums:
         """Sums of the rows with noise."""
-        return self._noised(self.asked.answer(blocks, gaps=gaps))
+        return self.noised(self.asked.answer(blocks, gaps=gaps))
 
-    def _noised(self, sums: Any) -> NoisySums:
-        return with_noise(sums, self.losses, self.random)
+    def put_to(self, site: Any, layout: Layout | None) -> ExactSums | None:
+        """The sums of the site's share, with noise from its own random bytes."""
+        sums = self.asked.put_to(site, layout)
+        return None if sums is None else self.noised(sums, site.random)
+
+    def noised(self, sums: Any, random: RandomBytes = os.urandom) -> ExactSums:
+        """Sums of all rows, with fresh noise."""
+        return with_noise(sums, self.losses, random)
 
     def describe(self) -> str:
         """What an answer would tell, in one line."""
-        return f"{self.asked.describe()}; all of it with noise"
+        return f"{self.asked.describe()}; all of it with noise, at a loss of {self.loss:.3g}"
 
     def accepts(self, sums: Any, origin: Origin) -> bool:  # noqa: ARG002 - for questions with groups
-        """Whether sums have noise, and are of these degrees."""
-        return bool(sums.kind == NoisySums.kind and set(sums.degrees) == set(self.losses.by_degree))
+        """Whether these are whole sums with noise, of the degrees and the size that are asked for."""
+        return bool(sums.grid is not None and all(self.fits(plane) for plane in sums.planes))
+
+    def fits(self, plane: Any) -> bool:
+        """Whether sums are of these degrees and of so many coordinates."""
+        return bool(
+            plane.kind == NoisySums.kind
+            and plane.p in (len(self.variables), len(self.variables) + 1)
+            and plane.degrees() == sorted(self.losses.by_degree)
+        )

@@ -153,6 +153,11 @@ class Question(Protocol[S]):
         ...
 
     @property
+    def loss(self) -> float | None:
+        """What an answer loses of privacy by its noise; None where there is none, and no bound."""
+        ...
+
+    @property
     def family(self) -> str | None:
         """The family of sums, of those that a ledger stores, that it asks for, if it does."""
         ...
@@ -270,6 +275,11 @@ class Asking:
     def distance(self, own: Any, others: Any) -> float:  # noqa: ARG002 - of a question that says more
         """None is told: the largest values decide sums of products, at honest sites too."""
         return 0.0
+
+    @property
+    def loss(self) -> float | None:
+        """None: there is no noise."""
+        return None
 
     @property
     def family(self) -> str | None:

@@ -22,6 +22,7 @@ from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.questions import Question, S
 from fedrcd.statistics.accelerator import Accelerator
 from fedrcd.statistics.coverage import Layout
+from fedrcd.statistics.discrete_gaussian import RandomBytes
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grouped_sums import GroupedSums
 from fedrcd.typing import Matrix
@@ -85,6 +86,8 @@ class LocalSite:
     """How rows are split where sums of groups are asked for."""
     card: Accelerator | None = None
     """Where sums of all rows are taken, of the questions that say how; the others are summed by the processor."""
+    random: RandomBytes = field(default=os.urandom, repr=False)
+    """Where noise is drawn from."""
 
     @classmethod
     def of(cls, name: str, values: Matrix, columns: tuple[str, ...], block: str = "", **settings: Any) -> LocalSite:

@@ -97,6 +97,8 @@ class Setting:
     """Whether these are taken whatever the sums say: then steps tell what the sums would have taken."""
     noise_part: float = 1.0
     """The part of the variance of noise that every site adds: all of it, where none relies on others to add theirs."""
+    noise_parts: int = 1
+    """How many sites add as much."""
 
     def pairs(self, order: int, *, complete: bool = False) -> PairQuestion:
         """Asks for pair sums of all variables."""

@@ -27,10 +27,12 @@ from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTenso
 from fedrcd.protocol.entropy_question import EntropyQuestion, MoveEntropyQuestion
 from fedrcd.protocol.groups import GroupedQuestion
 from fedrcd.protocol.moment_questions import ExpectationQuestion, SiteMomentsQuestion
+from fedrcd.protocol.noisy_question import NoisyQuestion
 from fedrcd.protocol.pair_question import PairQuestion
 from fedrcd.protocol.questions import Basis
 from fedrcd.protocol.residual_question import ResidualQuestion
 from fedrcd.protocol.tensor_question import TensorQuestion
+from fedrcd.statistics.added_noise import Losses
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.directions import Whitening
 from fedrcd.statistics.entropy_sums import EntropySums
@@ -39,6 +41,7 @@ from fedrcd.statistics.expectation import ExpectedMoments, Gaussian
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import Grid
 from fedrcd.statistics.grouped_sums import GroupedSums
+from fedrcd.statistics.noisy_sums import NoisySums
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.statistics.site_moments import SiteMoments
@@ -61,12 +64,15 @@ KINDS: dict[str, type[Any]] = {
     "whitening/1": Whitening,
     "direction-question/3": DirectionQuestion,
     "direction-tensor-question/3": DirectionTensorQuestion,
+    "losses/1": Losses,
+    "noisy-question/1": NoisyQuestion,
     "grid/1": Grid,
     "clipped/1": Clipped,
     "exact-sums/1": ExactSums,
     "pair-sums/1": PairSums,
     "tensor-sums/1": TensorSums,
     "entropy-sums/1": EntropySums,
+    "noisy-sums/1": NoisySums,
     "expected-moments/1": ExpectedMoments,
     "site-moments/1": SiteMoments,
     "grouped-sums/1": GroupedSums,

@@ -16,6 +16,7 @@ from fedrcd.errors import StatisticError
 from fedrcd.statistics.entropy_sums import EntropySums
 from fedrcd.statistics.grid import EXACT_UP_TO, Grid
 from fedrcd.statistics.limbs import PLANE, ROWS_PER_SUM, as_float, batches, carried, joined, times
+from fedrcd.statistics.noisy_sums import NoisySums
 from fedrcd.statistics.pair_sums import POWERS, PairSums, Power, pair_sums, pair_sums_with_gaps
 from fedrcd.statistics.sums import Moments
 from fedrcd.statistics.tensor_sums import TensorSums, tensor_limb_sums, tensor_sums
@@ -30,7 +31,7 @@ SMALL_COUNT = 11
 LIMB_ROWS = 512
 """Rows whose limbs are in work at a time: 1.2 MB at p = 50."""
 
-Plane = PairSums | TensorSums | EntropySums
+Plane = PairSums | TensorSums | EntropySums | NoisySums
 """One half of the numbers, int64 in the arrangement of the ordinary sums."""
 
 

@@ -1,152 +1,114 @@
-r"""Sums over points of a ball with noise on them, which is all that leaves under differential privacy.
-
-A row becomes a whole point q with :math:`|q| \le R` (`longest`), whatever it holds, and the release of degree d is
-:math:`\sum q^{\otimes d}`, every entry of the symmetric tensor once. One row more or less changes the full tensor by
-:math:`q^{\otimes d}`, whose length is :math:`|q|^d \le R^d`. An entry that stands m times in the full tensor gets noise
-of variance :math:`\sigma^2 / m`. In units of its noise the change of the release then has the squared length
-:math:`\sum_i m_i q_i^2 / \sigma^2 = |q|^{2d} / \sigma^2`, so its loss is at most :math:`R^d / \sigma`. Counts are not
-released: the trace of degree 2 tells them.
-"""
+"""Sums over directions with noise on them, which is all that leaves under differential privacy."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fedrcd.statistics.discrete_gaussian import RandomBytes, discrete_gaussian
-from fedrcd.statistics.exact_sums import ExactSums
-from fedrcd.statistics.grid import Grid
-from fedrcd.statistics.limbs import PLANE
-from fedrcd.statistics.packed_tensor import pack, packed_degrees
+from fedrcd.errors import StatisticError
+from fedrcd.statistics.packed_tensor import packed_degrees
 from fedrcd.statistics.pair_index import pair_index
 from fedrcd.statistics.pair_sums import PairSums
 from fedrcd.statistics.sums import FloatSums
 from fedrcd.statistics.tensor_sums import TensorSums
-from fedrcd.typing import IntVector, Vector
-
-
-def longest(p: int, grid: Grid) -> float:
-    """The length R of the longest whole point: directions have length 1, and each of p coordinates is rounded by 1/2.
-
-    A row at the centre is the point 0.
-    """
-    return 1 / grid.step + math.sqrt(p) / 2
-
-
-def sensitivity(p: int, degree: int, grid: Grid) -> float:
-    """By how much a row more or less changes the full tensor of a degree, in its Euclidean norm."""
-    return longest(p, grid) ** degree
-
-
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """The privacy loss of every degree that is released, and the part of the noise's variance that a site adds."""
-
-    by_degree: Mapping[int, float]
-    part: float = 1.0
-
-    @property
-    def total(self) -> float:
-        """The loss of the whole release, if all parts of the noise are added."""
-        return math.hypot(*self.by_degree.values())
+from fedrcd.typing import IntVector, Matrix, Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisySums(FloatSums):
-    """Whole sums of one or several sites with noise: the entries of `degrees` of the tensors of p coordinates."""
+    """Entries of the tensors of p coordinates, by degree, with noise; of whole numbers, one half of them.
+
+    No count is told: the trace of degree 2 is about that.
+    """
 
     p: int
-    degrees: tuple[int, ...]
-    values: IntVector
-    scale: Grid
+    values: Mapping[int, Vector]
 
     kind: ClassVar[str] = "noisy"
 
     @property
     def numbers(self) -> int:
         """How many there are."""
-        return len(self.values)
+        return sum(len(own) for own in self.values.values())
 
     def __add__(self, other: Self) -> Self:
         """Sums of both sites, with the noise of both."""
-        return replace(self, values=self.values + other.values)
+        return replace(self, values={degree: own + other.values[degree] for degree, own in self.values.items()})
 
     def __sub__(self, part: Self) -> Self:
         """Sums without those of a site, and without its noise."""
-        return replace(self, values=self.values - part.values)
+        return replace(self, values={degree: own - part.values[degree] for degree, own in self.values.items()})
+
+    def __eq__(self, other: object) -> bool:
+        """Equality to the last bit."""
+        if not isinstance(other, NoisySums):
+            return NotImplemented
+        return (self.p, list(self.values)) == (other.p, list(other.values)) and all(
+            np.array_equal(own, other.values[degree]) for degree, own in self.values.items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def counted(self) -> IntVector:
+        """Not told."""
+        return np.zeros(1, dtype=np.int64)
+
+    @property
+    def own_counts(self) -> None:
+        """None: there is no count."""
+        return
+
+    def with_own_counts(self, counts: IntVector) -> NoisySums:  # noqa: ARG002 - for sums that have one
+        """The same."""
+        return self
 
     def arrays(self) -> dict[str, Any]:
-        """The array of numbers, by what messages call it."""
-        return {"noisy sums": self.values}
+        """The arrays of numbers, by what messages call them."""
+        return {f"noisy sums of degree {degree}": own for degree, own in self.values.items()}
 
-    def check(self, names: Sequence[str] = ()) -> None:
-        """Nothing: any numbers can have come of noise."""
+    def with_arrays(self, values: Iterable[Any]) -> NoisySums:
+        """The same entries with other numbers, in the order of `arrays`."""
+        return replace(self, values=dict(zip(self.values, values, strict=True)))
+
+    def degrees(self) -> list[int]:
+        """Those of the arrays."""
+        return list(self.values)
+
+    def counts_by_array(self) -> list[Any]:
+        """No bound: noise may make any number of few rows."""
+        return [np.inf] * len(self.values)
+
+    def powers(self) -> dict[int, Matrix]:
+        """None: noise leaves no remainders."""
+        return {}
+
+    def check(self, names: Sequence[str] = ()) -> None:  # noqa: ARG002 - any number can have come of noise
+        """Raise unless there is a number for every entry."""
+        degrees = packed_degrees(self.p)
+        if any(own.shape != (int((degrees == degree).sum()),) for degree, own in self.values.items()):
+            raise StatisticError("there are not as many noisy sums as entries of their tensor")
+
+    def check_possible(self) -> None:
+        """As `check`."""
+        self.check()
 
     def of_pairs(self) -> PairSums:
         """Sums of order 2 with the count that their trace tells, for points of length 1; first moments are not told."""
-        matrix = np.zeros((self.p, self.p))
-        index = pair_index(self.p)
-        matrix[index.first, index.second] = matrix[index.second, index.first] = self.values * self.scale.step**2
-        count = np.array([[max(round(float(np.trace(matrix))), 1)]])
+        matrix, index = np.zeros((self.p, self.p)), pair_index(self.p)
+        matrix[index.first, index.second] = matrix[index.second, index.first] = self.values[2]
+        count = np.array([[max(round(math.fsum(np.diagonal(matrix))), 1)]])
         none = np.zeros((self.p, 1))
         return PairSums(2, count, {(1, 0): none, (2, 0): np.diagonal(matrix)[:, None].copy(), (1, 1): matrix})
 
-    def of_tensors(self) -> TensorSums:
-        """Tensor sums likewise; degrees that are not released are 0."""
-        packed, degree = np.zeros(len(packed_degrees(self.p))), packed_degrees(self.p)
-        chosen = np.isin(degree, self.degrees)
-        packed[chosen] = self.values * self.scale.step ** degree[chosen]
-        tensor = TensorSums(self.p, packed)
-        packed[0] = max(round(float(tensor.powers()[2].sum())), 1)
-        return replace(tensor, packed=packed)
-
-
-def with_noise(sums: ExactSums, losses: Losses, random: RandomBytes = os.urandom) -> NoisySums:
-    """Exact sums of points, pairs or tensors of them, with fresh noise for these losses."""
-    values, degree, times, p = _entries(sums)
-    chosen = np.isin(degree, list(losses.by_degree))
-    values, degree, times = values[chosen], degree[chosen], times[chosen]
-    sigma = np.empty(len(values))
-    for one, loss in losses.by_degree.items():
-        sigma[degree == one] = sensitivity(p, one, sums.grid) / loss * math.sqrt(losses.part)
-    noise = discrete_gaussian(sigma / np.sqrt(times), random)
-    return NoisySums(p, tuple(sorted(losses.by_degree)), values + noise, sums.grid)
-
-
-def _entries(sums: ExactSums) -> tuple[IntVector, IntVector, Vector, int]:
-    """The entries of symmetric tensors once each: values, degrees and how often they stand in the full tensor."""
-    if {plane.kind for plane in sums.planes} == {TensorSums.kind}:
-        tensors = cast("tuple[TensorSums, TensorSums]", sums.planes)
-        packed, above = (one.packed.astype(np.int64) for one in tensors)
-        p = tensors[0].p
-        return packed + (above << PLANE), packed_degrees(p), packed_times(p), p
-    low, high = cast("tuple[PairSums, PairSums]", sums.planes)
-    index = pair_index(low.p)
-    whole = index.gather(low.sums[1, 1]) + (index.gather(high.sums[1, 1]).astype(np.int64) << PLANE)
-    times = np.where(index.first == index.second, 1.0, 2.0)
-    return whole, np.full(index.size, 2), times, low.p
-
-
-@lru_cache(maxsize=8)
-def packed_times(p: int) -> Vector:
-    """How often each packed entry stands in the full tensor of its degree: the arrangements of its variables."""
-    index = pair_index(p + 1)
-    members = np.stack(
-        np.broadcast_arrays(index.first[:, None], index.second[:, None], index.first[None], index.second[None])
-    )
-    members.sort(axis=0)
-    run = np.ones(members.shape[1:])
-    repeated = np.ones(members.shape[1:])
-    for above, below in zip(members[1:], members[:-1], strict=True):
-        run = np.where((above == below) & (above > 0), run + 1, 1.0)
-        repeated *= run
-    factorials = np.array([math.factorial(k) for k in range(5)], dtype=float)
-    times: Vector = pack(p, factorials[(members > 0).sum(axis=0)] / repeated)
-    times.flags.writeable = False
-    return times
+    def of_tensors(self, count: int) -> TensorSums:
+        """Tensor sums of about so many rows; degrees that are not released are 0."""
+        packed, degrees = np.zeros(len(packed_degrees(self.p))), packed_degrees(self.p)
+        for degree, own in self.values.items():
+            packed[degrees == degree] = own
+        packed[0] = count
+        return TensorSums(self.p, packed)

@@ -11,9 +11,12 @@ is the smallest delta for which a loss of mu is (epsilon, delta) differentially 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp, hypot, inf, isfinite
+from math import exp, floor, hypot, inf, isfinite
 
 from fedrcd.errors import ConfigError
+
+FINENESS = 2.0**40
+"""Losses are multiples of one in so many, so that the searches of two machines end on the same."""
 
 
 def composed(losses: Iterable[float]) -> float:
@@ -54,7 +57,7 @@ def loss_within(epsilon: float, delta: float) -> float:
     while delta_of(highest, epsilon) <= delta:
         highest *= 2
     found = float(brentq(lambda loss: delta_of(loss, epsilon) - delta, 0.0, highest, xtol=1e-15))
-    return found * (1 - 1e-9)  # below, whichever side the search ends on
+    return floor(found * (1 - 1e-9) * FINENESS) / FINENESS  # below, whichever side the search ends on
 
 
 def require_epsilon(epsilon: object, name: str = "epsilon") -> None:

@@ -32,7 +32,7 @@ from fedrcd.federation.messages.requests import cohort_layout, federation_digest
 from fedrcd.federation.method_choice import LESS_MAY_DO, choose_method
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.methods.auto import AUTO, Choice
-from fedrcd.methods.registry import find
+from fedrcd.methods.registry import card_of
 from fedrcd.methods.within import choose_within
 from fedrcd.protocol.in_process import Within, after_own
 from fedrcd.protocol.moment_questions import SiteMomentsQuestion
@@ -62,7 +62,7 @@ class Conductor:
 
     def run(self, courier: Courier, present: Sequence[str]) -> Finding:
         """Run the method over the sites that are present; `ProtocolError` if a site that is needed is not."""
-        self.plan.settings.check_options()  # what is wrong here is said here, not by the sites
+        self.plan.settings.check_over_machines()  # what is wrong here is said here, not by the sites
         choice = self._choose()
         answers = self._recorded()
         cohort = self._cohort(present)
@@ -288,7 +288,7 @@ class Conductor:
         for note in called.notes:
             if note not in self.warnings:
                 self.warn(note)
-        plan, card = self.plan, find(choice.method)
+        plan, card = self.plan, card_of(choice.method)
         within, why = self._within(transport)
         if isinstance(transport, MachineTransport):
             frame = self.federation.declared_frame() or ask_frame(transport)
@@ -359,12 +359,14 @@ class Conductor:
 def run_setting(federation: Federation, plan: RunPlan, cohort: Sequence[str]) -> Setting:
     """What a method knows before its first question; the frame is a stand-in where none is declared."""
     variables = federation.variables
+    parts = len(cohort) if plan.settings.wants_noise else 1  # each adds all of it: none relies on others
     setting = Setting(
         variables,
         federation.declared_frame() or Frame.identity(len(variables)),
         cohort_layout(federation, cohort),
         grid=ARITHMETIC[plan.settings.summation],
         past=federation.lags,
+        noise_parts=parts,
     )
     return setting.knowing(plan.settings.knowledge)
 

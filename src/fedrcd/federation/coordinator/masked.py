@@ -275,7 +275,7 @@ class MaskedCaller:
         notes = (*notes_on(calls, caller.federation), *caller.require_alike(calls), *self._told(said, roster, planned))
         if caller.federation.development_keys:
             notes = (DEVELOPMENT_KEYS, *notes)
-        setting = plan.setting(caller.federation, planned.layout)
+        setting = plan.setting(caller.federation, reaches.cohort)
         declared = {(site, one.label): one.rows for site, reply in replies.items() for one in reply.blocks}
         transport = MaskedTransport(
             reaches=replace(reaches, declared=declared),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any, NamedTuple, Self
@@ -18,7 +19,7 @@ from fedrcd.federation.masking.ring import Words
 from fedrcd.federation.masking.vectors import Shape
 from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.requests import cohort_layout
-from fedrcd.methods.registry import build, find
+from fedrcd.methods.registry import build, card_of
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.blas import one_blas_thread
@@ -134,11 +135,11 @@ class MaskedPlan:
     @property
     def goes_on(self) -> bool:
         """Whether there are rounds after the first."""
-        return not self.resampling and not find(self.method).rounds.once
+        return not self.resampling and not card_of(self.method).rounds.once
 
     def rounds(self, p: int) -> int:
         """How many rounds there are with p variables."""
-        return find(self.method).rounds_with(self.settings.method_options, p)
+        return card_of(self.method).rounds_with(self.settings.method_options, p)
 
     def sources_of(self, order: tuple[int, ...]) -> tuple[int, ...]:
         """The sources that led to an order; none are told by one that was refined afterwards."""
@@ -147,7 +148,7 @@ class MaskedPlan:
     @property
     def parts(self) -> Parts[Any]:
         """The method with its options set."""
-        card, options = find(self.method), self.settings.method_options
+        card, options = card_of(self.method), self.settings.method_options
         if card.one_table:
             raise ConfigError(f"{card.name} works on one table, where there is nothing to mask")
         if self.resampling:
@@ -156,8 +157,11 @@ class MaskedPlan:
             raise ConfigError(f"{card.name} asks several times, for what sites cannot work out by themselves")
         return build(self.method, **options)
 
-    def setting(self, federation: Federation, layout: Layout | None) -> Setting:
-        """What the method knows before its question, which is all in the federation file and the plan."""
+    def setting(self, federation: Federation, cohort: Sequence[str]) -> Setting:
+        """What the method knows before its question, which is all in the federation file and the plan.
+
+        Under masks the noise of sites adds up to all of it without those that may collude, who know their own.
+        """
         frame = federation.declared_frame()
         if frame is None:
             raise ConfigError(
@@ -166,7 +170,9 @@ class MaskedPlan:
         setting = Setting(
             federation.variables,
             after_own(frame, self.within),
-            layout,
+            cohort_layout(federation, cohort),
+            noise_part=1 / max(len(cohort) - federation.colluding, 1),
+            noise_parts=len(cohort),
             grid=ARITHMETIC[self.settings.summation],
             past=federation.lags,
         )
@@ -174,8 +180,7 @@ class MaskedPlan:
 
     def over(self, federation: Federation, cohort: tuple[str, ...]) -> Planned:
         """What is asked of a cohort; `ConfigError`, with the reason, where masks cannot be, or would not hide it."""
-        layout = cohort_layout(federation, cohort)
-        question = next(self.parts.rounds(self.setting(federation, layout)))
+        question = next(self.parts.rounds(self.setting(federation, cohort)))
         if self.groups:
             question = GroupedQuestion(question, self.groups)  # type: ignore[arg-type]
         return self.planned(question, federation, cohort)
@@ -202,7 +207,7 @@ class MaskedPlan:
         `sources` are those that the coordinator took; they are followed if they are as good as the best. `rows` is how
         many there are at most.
         """
-        setting = self.setting(federation, cohort_layout(federation, cohort))
+        setting = self.setting(federation, cohort)
         chosen = tuple(one for one in sources if one not in setting.past_variables)  # the past is nobody's choice
         setting = replace(setting, followed=chosen)
         replay = Replay(self, federation, cohort, rows, self.parts.rounds(setting))

@@ -81,6 +81,8 @@ class SiteRun:
     """Digest of the rounds before that."""
     rows: int = 0
     """How many rows all sites have at most."""
+    editions: str = ""
+    """Digest of which editions of all sites the run is about."""
     chains: Mapping[str, str] = field(default_factory=dict)
     """What the masks of the next round follow from, in hexadecimal, by the other site; none in the last round."""
     answer: Signed | None = None
@@ -291,6 +293,11 @@ def transcript_of(said: Sequence[RollCall]) -> bytes:
     return digest(b"transcript", *(one.content for one in said))
 
 
+def editions_of(said: Sequence[RollCall]) -> str:
+    """The digest of all sites with the editions that they answer about."""
+    return digest(b"editions", *(part.encode() for one in said for part in (one.site, one.edition))).hex()
+
+
 def answer(
     state: SiteRun,
     roll_calls: Sequence[Signed],
@@ -321,7 +328,7 @@ def answer(
             first, second = sorted((own, other), key=keys.index)
             chains[other.site] = pair_chain(secret, other.key, transcript, (first, second))
     rows = sum(one.rows for one in said)
-    begun = replace(state, rows=rows)
+    begun = replace(state, rows=rows, editions=editions_of(said))
     return _masked(begun, Position.first(transcript), chains, question, vector, signer, goes_on=goes_on)
 
 

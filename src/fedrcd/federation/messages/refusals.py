@@ -37,6 +37,8 @@ class Refusal(StrEnum):
     SECRET = "secret"
     TRIM = "trim"
     TRUST = "trust"
+    NOISE = "noise"
+    LOSS = "loss"
     EDITION = "edition"
     WITHDRAWN = "withdrawn"
     MASKS = "masks"
@@ -89,6 +91,9 @@ WORDS = {
     "serve with the one of before, which `site log` there tells; only rows of a new block may have another",
     Refusal.TRUST: "it answers several rounds, and questions about moments that the coordinator chose, only where it "
     "was started with --trust-coordinator; take a method of one round, in a declared frame",
+    Refusal.NOISE: "sums leave it with noise or without it, never both: it adds noise only if it was started with "
+    "--epsilon-budget, nothing has left without, and no rows are left out by --trim, --suppress or --dominance",
+    Refusal.LOSS: "its budget of privacy loss does not suffice; `fedrcd site budget` there says what was spent",
     Refusal.EDITION: "rows of it are gone or changed, too few to hide each other: it answers again when enough have "
     "changed, or from the date that `fedrcd site editions` there tells",
     Refusal.WITHDRAWN: "it has taken this block of rows out; see `fedrcd contribute --rejoin`",

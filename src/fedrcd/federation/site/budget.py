@@ -13,11 +13,14 @@ from fedrcd.federation.messages.printable import printable
 from fedrcd.federation.site.disclosure import Allowance, allowance
 from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.exposure import exposures
-from fedrcd.federation.site.log import RENEWED, LogEntry
+from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
+from fedrcd.federation.site.noise_rules import loss_spent
 from fedrcd.federation.site.preview import preview
 from fedrcd.federation.site.release import Door
+from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.methods.registry import METHODS
 from fedrcd.protocol.questions import PAIR_DEPTH
+from fedrcd.statistics.privacy_loss import epsilon_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,25 @@ class Cost(NamedTuple):
     whole: bool
     """Whether these are all its questions: a site that lacks columns does not know the later ones."""
     refusal: str
+
+
+class SpentUnderNoise(NamedTuple):
+    """Epsilon of all answers with noise at a delta, of the most that there may be."""
+
+    spent: float
+    budget: float
+    delta: float
+    answers: int
+
+
+def spent_under_noise(door: Door, served: SiteSettings | None) -> SpentUnderNoise | None:
+    """What answers with noise have spent; None at a site that never gave any, and offers none."""
+    history = door.store.entries()
+    answers = len({entry.answer for entry in history if entry.outcome == ANSWERED and entry.loss is not None})
+    budget, delta = (0.0, 1e-6) if served is None else (served.epsilon_budget, served.delta)
+    if not (answers or budget):
+        return None
+    return SpentUnderNoise(epsilon_of(loss_spent(history), delta), budget, delta, answers)
 
 
 def budgets(door: Door, tables: Sequence[Table]) -> list[BlockBudget]:

@@ -28,6 +28,8 @@ replay                    where a site works a question out itself, from totals 
                           the same rows are asked about along one order, under the same moments, and under at most 6
                           whitenings, as many as one run takes
 gaps                      rows with missing values are left out before anything is summed; no other way is offered
+noise                     sums leave with noise or without it, never both; with noise, no rule here depends on rows,
+                          and what all answers lose of privacy stays within the site's budget
 trust                     residuals, entropies and whatever else depends on moments that the coordinator chose, and
                           anything in a frame that is not declared, leave only a site that trusts its coordinator:
                           with moments of its own choice a coordinator rebuilt whole rows
@@ -49,6 +51,7 @@ from typing import NamedTuple
 from fedrcd.federation.messages.refusals import Refusal, Refused
 from fedrcd.federation.site.cell_counts import least_joint_cell, narrowed, small_cells
 from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
+from fedrcd.federation.site.noise_rules import never_without_noise, only_with_noise
 from fedrcd.federation.site.residual_rules import (
     few_checks,
     honest_entropy_map,
@@ -65,6 +68,9 @@ from fedrcd.protocol.wire import digest_of
 from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.grid import ARITHMETIC
 
+NOISE = "noise"
+"""The rule of questions that are answered with noise, and what the others must not be mixed with."""
+
 Rule = Callable[[RuleContext], None]
 
 
@@ -73,11 +79,13 @@ def check_question(context: RuleContext) -> None:
     names = context.question.rules
     if names and context.replayed:
         beside = context.question.replay_rules
-        names = beside and (*names, *beside)
+        names = None if beside is None else (*names, *beside)
     if not names or any(name not in RULES for name in names):
         raise Refused(Refusal.QUESTION)
     if context.question.variables != context.variables:
         raise Refused(Refusal.QUESTION, "the question is not about all variables of the federation, in their order")
+    if NOISE not in (*names, *context.rules.off):
+        only_with_noise(context)
     for name in names:
         if name not in context.rules.off:
             RULES[name](context)
@@ -306,5 +314,6 @@ RULES: dict[str, Rule] = {
     "checks": few_checks,
     "split": one_split,
     "groups": group_by_group,
+    NOISE: never_without_noise,
 }
 """The rules by the names under which questions know them."""

@@ -57,8 +57,9 @@ class LogEntry:
     tells one way to split from another. `within` says by what moments of their own rows were expressed before they were
     summed, if that was asked for. `trim` is empty, or tells how rows far out were left out. `family` names
     the kind of sums that a ledger stores, and their grid; `implied` says that they follow from others that left before.
-    `answer` is the digest of what left, or of the sums that left under masks if it is `masked`. `title` and `purpose`
-    are what the coordinator said of the run in its roll call; `who` is the person here who decided.
+    `answer` is the digest of what left, or of the sums that left under masks if it is `masked`. `loss` is what an
+    answer with noise loses of privacy; the same again loses nothing. `title` and `purpose` are what the coordinator
+    said of the run in its roll call; `who` is the person here who decided.
     """
 
     time: str
@@ -85,6 +86,7 @@ class LogEntry:
     implied: bool | None = None
     answer: str = ""
     masked: bool | None = None
+    loss: float | None = None
     detail: str = ""
     title: str = ""
     purpose: str = ""

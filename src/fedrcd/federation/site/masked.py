@@ -44,6 +44,7 @@ from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED
 from fedrcd.federation.site.release import Door, Occasion, Released
 from fedrcd.federation.site.roll_call import RollCallAnswer
+from fedrcd.methods.registry import card_of
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.accept import require_usable
 from fedrcd.protocol.site import LocalSite
@@ -201,7 +202,8 @@ class MaskedSite:
                 state, roll_calls, self.roster, planned.asked, vector, signer, self.now, goes_on=goes_on
             )
 
-        return self._released(text, state, _Masks(self, text, state, planned, step, agreed), 1)
+        editions = site_run.editions_of(said)
+        return self._released(text, state, _Masks(self, text, state, planned, step, agreed), 1, editions)
 
     def _replayed_now(self, text: str, state: SiteRun, asked: ReplayAsk) -> tuple[Signed, bytes]:
         """The masked answer of a later round; the question is the one that the method asks here, given the totals."""
@@ -221,7 +223,8 @@ class MaskedSite:
         def step(vector: Words) -> tuple[SiteRun, Signed, bytes]:
             return site_run.answer_next(state, total, here, planned.asked, vector, signer, self.now, goes_on=goes_on)
 
-        return self._released(text, state, _Masks(self, text, state, planned, step, set()), here.round)
+        masks = _Masks(self, text, state, planned, step, set())
+        return self._released(text, state, masks, here.round, state.editions)
 
     def _total_again(
         self,
@@ -267,12 +270,21 @@ class MaskedSite:
         self._planned(terms)
         return MaskedPlan.read(terms.plan)
 
-    def _released(self, text: str, state: SiteRun, masks: _Masks, number: int) -> tuple[Signed, bytes]:
+    def _released(self, text: str, state: SiteRun, masks: _Masks, number: int, editions: str) -> tuple[Signed, bytes]:
         """What leaves by the door, under masks; it is on the disk before this returns."""
         planned = masks.planned
         terms = RunTerms.read(text)
         within = MaskedPlan.read(terms.plan).within
-        occasion = Occasion(state.run, number, planned.asked.digest, planned.layout, terms.federation, within=within)
+        occasion = Occasion(
+            state.run,
+            number,
+            planned.asked.digest,
+            planned.layout,
+            terms.federation,
+            within=within,
+            noise_parts=len(state.cohort) - self.agreement.federation.colluding,
+            editions=editions,
+        )
         try:
             self.door.release(
                 [planned.question],
@@ -299,7 +311,8 @@ class MaskedSite:
             raise Refused(Refusal.MASKS, f"the federation file has no key of site {keyless[0]!r}")
         try:
             plan = MaskedPlan.read(terms.plan)
-            if plan.goes_on and plan.given != federation.agreed and not self.door.approve:
+            private = card_of(plan.method).private  # what is chosen changes no noise
+            if plan.goes_on and not private and plan.given != federation.agreed and not self.door.approve:
                 raise Refused(Refusal.KNOWLEDGE)  # who chooses them chooses the order of residuals
             return plan.over(federation, terms.cohort)
         except ConfigError as problem:

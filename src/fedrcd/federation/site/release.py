@@ -47,6 +47,7 @@ from fedrcd.federation.site.editions.making import EditionMaker
 from fedrcd.federation.site.editions.row_marks import is_among
 from fedrcd.federation.site.editions.tables import Edition
 from fedrcd.federation.site.log import ANSWERED, LogEntry
+from fedrcd.federation.site.noise_rules import loss_spent, require_loss
 from fedrcd.federation.site.own_question import Compared, compared_with_own
 from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
@@ -84,6 +85,14 @@ class Occasion(NamedTuple):
     """Whether the site worked the question out itself, from totals that it added up."""
     within: Within = "none"
     """Whether rows are expressed by moments of their own before they are summed."""
+    noise_parts: int = 1
+    """How many sites add noise of which nobody else knows."""
+    editions: str = ""
+    """Digest of the editions of all sites, where sums of all sites are seen together alone."""
+
+    def names(self, block: str) -> str:
+        """By what an answer about a block is kept."""
+        return " ".join(filter(None, (self.digest, self.editions, block)))
 
 
 class Released(NamedTuple):
@@ -110,8 +119,8 @@ class Door:
     """What the door of a site knows: whose it is, what it obeys, and what it remembers.
 
     `group_secret` splits rows that other sites hold columns of, too. `force` and `fill` are a person's word about the
-    next edition, as in `editions.Inquiry`. `dry_run` collects what would have been logged: then nothing is written, and
-    nothing may leave.
+    next edition, as in `editions.Inquiry`. `most_loss` is what all answers with noise may lose of privacy. `dry_run`
+    collects what would have been logged: then nothing is written, and nothing may leave.
     """
 
     site: str
@@ -125,6 +134,7 @@ class Door:
     threads: int | None = None
     force: bool = False
     fill: bool = False
+    most_loss: float = 0.0
     dry_run: list[LogEntry] | None = None
 
     def release(
@@ -225,6 +235,7 @@ class Door:
             labels={entry.block: entry.version for entry in reversed(answered)},
             force=self.force,
             fill=self.fill or bool(self.store.permits(FILL)),
+            noisy=all(question.loss is not None for question in questions),
         )
 
     def present(self, table: Table) -> Table:
@@ -305,7 +316,7 @@ class Door:
         labels = {entry.block: entry.version for entry in mine if entry.outcome == ANSWERED}
         found = []
         for block in blocks:
-            kept = self.store.editions.answer(labels.get(block, ""), f"{occasion.digest} {block}")
+            kept = self.store.editions.answer(labels.get(block, ""), occasion.names(block))
             if kept is None or self.store.sent.is_withdrawn(block):
                 return None
             found.append((block, from_bytes(kept, SUMS) if kept else None))
@@ -377,17 +388,29 @@ class Door:
             trusted=self.trusts or occasion.replayed,
             replayed=occasion.replayed,
             past=self._past,
+            most_loss=self.most_loss,
+            noise_parts=occasion.noise_parts,
         )
         check_question(context)
-        sums = replace(site, own=own).answer(question, layout)
+        sums = None if question.loss is None else self._drawn(context, occasion)
+        if sums is None:
+            sums = replace(site, own=own, random=self.store.surroundings.token_bytes).answer(question, layout)
+            if question.loss is not None:
+                require_loss(loss_spent(history), question.loss, self.most_loss)
         assert sums is not None  # it has a share
         _require_finite(sums)
         answer = digest_of(sums)
-        check_budget(context, sums.entries, answer)
+        if question.loss is None:
+            check_budget(context, sums.entries, answer)
         masked = occasion.masked or None
         detail = beside_own(context) if self.approve else ""
         kept = _kept(context, sums, answer)
         return sums, self._entry(question, occasion, ANSWERED, masked=masked, detail=detail, **kept)
+
+    def _drawn(self, context: RuleContext, occasion: Occasion) -> Any:
+        """The sums whose noise was drawn before: the same question about the same editions is answered by the same."""
+        kept = self.store.editions.answer(context.version, occasion.names(context.block))
+        return from_bytes(kept, SUMS) if kept else None
 
     def _write(
         self,
@@ -408,10 +431,11 @@ class Door:
             if choice.forced or any(one.edition is None for one in choice.blocks):
                 allowed = self.store.permits(NOW)
                 self.store.use_permits(one.tag for one in choice.blocks if allowed)
-            if len(released) == 1 and occasion.federation != LEDGER and not occasion.masked:
+            kept = not occasion.masked or questions[0].loss is not None  # noise is drawn once, masks or not
+            if len(released) == 1 and occasion.federation != LEDGER and kept:
                 for (block, sums), label in zip(released[0].blocks, choice.labels, strict=True):
                     body = b"" if sums is None else to_bytes(sums)
-                    self.store.editions.keep_answer(label, f"{occasion.digest} {block}", body)
+                    self.store.editions.keep_answer(label, occasion.names(block), body)
             if also is not None:
                 also.after(released, editions)
 
@@ -581,6 +605,7 @@ def _kept(context: RuleContext, sums: Any, answer: str) -> dict[str, Any]:
         "family": family_of(context),
         "implied": is_implied(context) or None,
         "answer": answer,
+        "loss": question.loss,
     }
 
 

@@ -7,7 +7,7 @@ many numbers they ask for and under which rules they fall. A site that lacks col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,17 +29,21 @@ from fedrcd.federation.messages.roll_call import (
 )
 from fedrcd.federation.site.approvals import CalledRun
 from fedrcd.federation.site.log import ANSWERED, CALLED, UNLIKE, LogEntry
+from fedrcd.federation.site.noise_rules import loss_spent, require_loss, require_offered
 from fedrcd.federation.site.own_question import parts_of
 from fedrcd.federation.site.preview import PreviewTransport, ask_checks, estimated, frame_here
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.unit_check import UnlikeColumn, unlike_columns
 from fedrcd.methods.auto import AUTO
+from fedrcd.methods.registry import PRIVATE
+from fedrcd.methods.settings import DELTA, EPSILON
 from fedrcd.methods.skeleton import Parts
 from fedrcd.protocol.in_process import WITHIN, Within, after_own
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.coverage import Layout
 from fedrcd.statistics.few_levels import FEW_LEVELS
 from fedrcd.statistics.grid import ARITHMETIC
+from fedrcd.statistics.privacy_loss import loss_within
 
 SEPARATOR = ", "
 """Between the codes of an entry of the log."""
@@ -57,6 +61,8 @@ class RollCallAnswer:
     def reply(self) -> RollCallReply:
         """What the run would meet here; it is in the log before this returns."""
         plan, request = self.request.plan, self.request
+        if plan.method in PRIVATE:
+            return self._of_noise()
         quiet = replace(self.door, dry_run=[], approve=False)
         within, frame = _within(plan), frame_here(quiet, self.tables)
         federation = quiet.federation
@@ -96,6 +102,35 @@ class RollCallAnswer:
             run=request.run, time=store.now(), method=request.plan.method, title=title, purpose=purpose, plan=plan
         )
         store.approvals.note_run(called)
+
+    def _of_noise(self) -> RollCallReply:
+        """What a run under noise would meet here: nothing that is said depends on rows, but for labels of editions."""
+        request, federation = self.request, self.door.federation
+        quiet = replace(self.door, dry_run=[], approve=False)
+        frame = federation.declared_frame()
+        if frame is None or _within(request.plan) != "none" or request.plan.groups or request.plan.check:
+            raise Refused(Refusal.PLAN)
+        setting = Setting(federation.variables, frame, self.layout, grid=_grid(request.plan))
+        question = next(_parts(request.plan).rounds(setting))
+        options = request.plan.options
+        loss = loss_within(options.get(EPSILON, 1.0), options.get(DELTA, 1e-6))  # type: ignore[arg-type]
+        with quiet.chosen(quiet.asked([question]), self.tables) as choice:
+            labels = dict(zip((one.rows.block for one in choice.blocks), choice.labels, strict=True))
+        history = self.door.store.entries()
+        require_offered(self.door.most_loss, history)
+        if not self._begun(history, set(labels.values())):
+            require_loss(loss_spent(history), loss, self.door.most_loss)
+        told = [self._entry(CALLED, block=block, version=label) for block, label in labels.items()]
+        self.door.store.append(told, self._note_run)
+        about = {block.label: block.rows for block in federation.blocks}
+        blocks = tuple(DeclaredBlock(block, label, bound_on(max(about[block], 1))) for block, label in labels.items())
+        return RollCallReply(self.door.site, request.run, request.digest, PROGRAM, blocks)
+
+    def _begun(self, history: Sequence[LogEntry], labels: Collection[str]) -> bool:
+        """Whether this plan was gone through about these editions, as far as it went: what was drawn costs nothing."""
+        about = [one for one in history if one.version in labels]
+        runs = {one.run for one in about if one.outcome == ANSWERED}
+        return any((one.outcome, one.digest) == (CALLED, self.request.digest) and one.run in runs for one in about)
 
     def _odd_columns(
         self, quiet: Door, transport: PreviewTransport

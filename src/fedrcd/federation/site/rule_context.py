@@ -28,9 +28,10 @@ class RuleContext:
     of some number of groups, and `split_tag` tells one way to split from another. `few_levels` are
     the columns of `rows` that may have few levels, where somebody read them before. `trim` is empty, or tells how rows
     far out were left out. `within` says how the rows were expressed. `trusted` says whether the site trusts its
-    coordinator with what it asks,
-    `replayed` that it worked out by itself what is asked, and needs to trust nobody. `past` are the variables of steps
-    before, which are taken out all at once.
+    coordinator with what it asks, `replayed` that it worked out by itself what is asked, and needs to trust nobody.
+    `most_loss` is what all answers with noise may lose of privacy, 0 where there are none; `noise_parts` is how many
+    sites add noise of which nobody else knows. `past` are the variables of steps before, which are taken
+    out all at once.
     """
 
     question: Question[Any]
@@ -54,6 +55,8 @@ class RuleContext:
     trusted: bool = False
     replayed: bool = False
     past: tuple[int, ...] = ()
+    most_loss: float = 0.0
+    noise_parts: int = 1
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from fedrcd.federation.site.store import Store
 from fedrcd.federation.site.witness import Witness
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
+from fedrcd.statistics.privacy_loss import loss_within
 
 MESSAGES = (RollCallRequest, ContributionRequest, LedgerNews, *MASKED_REPLIES)
 """What may arrive that is no question."""
@@ -242,6 +243,7 @@ def open_door(settings: SiteSettings, federation: Federation, store: Store) -> D
         trusts=settings.trust_coordinator,
         approve=settings.approve,
         group_secret=secret,
+        most_loss=loss_within(settings.epsilon_budget, settings.delta) if settings.epsilon_budget else 0.0,
     )
 
 

@@ -50,6 +50,9 @@ class SiteSettings:
         Whether nothing is answered otherwise than under masks.
     agree_to_differences : bool
         Whether the people here accept that totals over other cohorts may tell the sums of this site.
+    epsilon_budget, delta : float
+        What all answers with noise may lose of privacy, for ever; 0: there are none. With a budget, nothing leaves
+        without noise.
     """
 
     name: str
@@ -67,6 +70,8 @@ class SiteSettings:
     clear: bool = False
     masked_only: bool = False
     agree_to_differences: bool = False
+    epsilon_budget: float = 0.0
+    delta: float = 1e-6
 
     def __post_init__(self) -> None:
         if self.trim is not None and not 0 < self.trim < math.inf:
@@ -75,9 +80,23 @@ class SiteSettings:
             raise ConfigError(
                 "a site that answers under masks only neither answers in the clear nor trusts a coordinator"
             )
+        if self.epsilon_budget:
+            self._check_noise()
         if not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, got {self.deadline!r}")
         self.rules.require_strict(trial=True)  # whether it is one, the federation file says to the door
+
+    def _check_noise(self) -> None:
+        """Raise for a budget that cannot be, or does not go with how rows are taken."""
+        from fedrcd.statistics.privacy_loss import require_delta, require_epsilon
+
+        require_epsilon(self.epsilon_budget, "epsilon_budget")
+        require_delta(self.delta)
+        if self.trim is not None or self.rules.suppress or self.rules.dominance < 1:
+            raise ConfigError(
+                "an epsilon budget does not go with trim, suppress or dominance: which rows are left out would tell of "
+                "others"
+            )
 
     def write(self, path: Path) -> None:
         """Write them to a file that only the owner can read."""
@@ -91,8 +110,14 @@ class SiteSettings:
     @classmethod
     def rules_in(cls, folder: Path) -> Rules:
         """The rules that a site was last served with; the default ones before that."""
+        served = cls.served_from(folder)
+        return Rules() if served is None else served.rules
+
+    @classmethod
+    def served_from(cls, folder: Path) -> SiteSettings | None:
+        """What a site was last served with, if it was."""
         path = folder / SETTINGS
-        return cls.read(path).rules if path.exists() else Rules()
+        return cls.read(path) if path.exists() else None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SiteSettings:

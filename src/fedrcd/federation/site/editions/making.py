@@ -35,7 +35,7 @@ class EditionMaker:
         changed = choice.comparison.changed if choice.entrants else []
         editions = []
         for one, label, numbers in zip(choice.blocks, choice.labels, choice.numbers, strict=True):
-            edition = one.edition or self._made(one, label, numbers[0], forced=choice.forced)
+            edition = one.edition or self._made(one, label, numbers[0], choice)
             for part, number in enumerate(numbers[1:], 1):
                 if not any(known.number == number for known in self.tables.sets()):
                     entered = self.tables.add_set(edition.number, choice.asked.groups, part)
@@ -79,7 +79,7 @@ class EditionMaker:
             self.store.kept.clear(edition.number)
             keep_rows(self.store, edition, one.rows, one.grouping)
 
-    def _made(self, one: Chosen, label: str, number: int, *, forced: bool) -> Edition:
+    def _made(self, one: Chosen, label: str, number: int, choice: EditionChoice) -> Edition:
         assert one.census is not None
         following = 1 + max((known.number for known in self.tables.editions()), default=0)
         edition = Edition(
@@ -92,7 +92,7 @@ class EditionMaker:
             rows=one.census.rows,
             persons=one.census.persons,
             most=one.census.most,
-            forced=forced,
+            forced=choice.forced,
             current=True,
             identified=one.rows.identified,
             line=one.replaces.line if one.replaces else following,
@@ -101,7 +101,8 @@ class EditionMaker:
         entered = self.tables.add_edition(edition, [former.number for former in replaces])
         assert entered == number, "sets get the numbers that were foreseen"
         self.tables.forget_missed(former.number for former in replaces)
-        self.tables.forget_answers(former.label for former in replaces)
+        if not choice.asked.noisy:  # noise that was drawn is kept, should the same rows come back
+            self.tables.forget_answers(former.label for former in replaces)
         if len(one.withheld):
             self.store.struck.strike(as_list(one.withheld), WITHHELD, self.store.today(), ())
         return edition
