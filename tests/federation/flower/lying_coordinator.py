@@ -14,6 +14,7 @@ from fedrcd.federation.messages.envelope import is_message, pack_message, unpack
 from fedrcd.federation.messages.requests import Request, pack_request, unpack_reply
 from fedrcd.federation.site.masked import REPLIES
 from fedrcd.methods import skeleton
+from fedrcd.protocol.entropy_question import EntropyQuestion
 from fedrcd.protocol.wire import from_bytes, to_bytes
 
 LIE, LEARNT, SUMS = "lie.json", "learnt.json", "sums.bin"
@@ -82,7 +83,7 @@ def conduct(grid, folder):
     names = tuple(site.name for site in federation.sites)
     told = {"error": "", "order": [], "learnt": []}
     if "question" in lie:
-        question = from_bytes(bytes.fromhex(lie["question"]))
+        question = from_bytes(bytes.fromhex(lie["question"]), EntropyQuestion)
         request = Request("lie", 1, lie["federation"], lie["site"], names, question)
         [(_, sent)] = list(courier.deliver({lie["site"]: pack_request(request)}, 120.0))
         reply = unpack_reply(sent)

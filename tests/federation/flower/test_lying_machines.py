@@ -77,17 +77,6 @@ def machines(tmp_path_factory):
         federation.stop_all()
 
 
-def test_a_mean_of_its_own_tells_a_patient_only_where_the_rule_is_off(machines):
-    question = lie(machines.disk, machines.rows)
-    refusal, data = machines.asked(question)
-    assert (refusal, data) == (Refusal.CLEAR, b"")
-    with taken_over(machines, A, "believes"):
-        refusal, data = machines.asked(question)
-    assert refusal is None
-    found = rebuilt(question, from_bytes(data, EntropySums))
-    np.testing.assert_allclose(found, machines.rows[FAR], rtol=1e-6, atol=1e-6)
-
-
 def answered(told, site, number):
     return any(
         one["answered"]
@@ -115,3 +104,15 @@ def test_an_order_of_its_own_is_had_only_where_sites_take_any_source(machines):
     with taken_over(machines, A, "follows"), taken_over(machines, B, "follows"), taken_over(machines, C, "follows"):
         _, told = machines.lied_to("fed-direct", order=wanted)
     assert told["order"] == wanted
+
+
+def test_a_mean_of_its_own_tells_a_patient_only_where_the_rule_is_off(machines):
+    """Last: a site that answered alone, in the clear, takes part in no masked run that would tell the others."""
+    question = lie(machines.disk, machines.rows)
+    refusal, data = machines.asked(question)
+    assert (refusal, data) == (Refusal.CLEAR, b"")
+    with taken_over(machines, A, "believes"):
+        refusal, data = machines.asked(question)
+    assert refusal is None
+    found = rebuilt(question, from_bytes(data, EntropySums))
+    np.testing.assert_allclose(found, machines.rows[FAR], rtol=1e-6, atol=1e-6)
