@@ -13,7 +13,7 @@ from fedrcd.federation.masking import site_run
 from fedrcd.federation.masking.adding import total
 from fedrcd.federation.masking.answers import Masked, MaskedQuestion
 from fedrcd.federation.masking.site_run import Own, SiteRun, call, total_of_round
-from fedrcd.federation.masking.statements import RunTerms, _is_signed
+from fedrcd.federation.masking.statements import RunTerms, forget_verified
 from fedrcd.federation.masking.vectors import Shape
 from fedrcd.federation.messages.digests import canonical
 from fedrcd.federation.messages.signatures import SiteKey
@@ -78,11 +78,11 @@ def _one_round(p: int, count: int) -> Iterator[BenchmarkRow]:
     answers = {name: here.answer(name, vector)[1] for name in here.names}
 
     def site() -> None:
-        _is_signed.cache_clear()
+        forget_verified()
         here.answer(here.names[0], vector)
 
     def coordinator() -> None:
-        _is_signed.cache_clear()
+        forget_verified()
         total(here.roll_calls, answers, here.roster, here.question, shape)
 
     masked = len(answers[here.names[0]].vector)
@@ -103,7 +103,7 @@ def _replayed(method: str, p: int, count: int) -> Iterator[BenchmarkRow]:
     state = made[here.names[0]][0]
 
     def verify() -> None:
-        _is_signed.cache_clear()
+        forget_verified()
         total_of_round(state, answers, here.roster, here.question)
 
     def added() -> None:

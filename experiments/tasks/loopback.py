@@ -33,16 +33,20 @@ TRUST = "--trust-coordinator"
 
 @dataclass(frozen=True, slots=True)
 class Loopback:
-    """A federation in a folder: its file, its tables, and the names of its sites."""
+    """A federation in a folder: its file, its tables, and the names of its sites.
+
+    Sites that are `masked` trust nobody; others trust the coordinator, and answer in the clear.
+    """
 
     folder: Path
     names: Sequence[str]
+    masked: bool = False
 
     @classmethod
-    def write(cls, folder: Path, tables: Sequence[Table], names: Sequence[str]) -> Loopback:
+    def write(cls, folder: Path, tables: Sequence[Table], names: Sequence[str], *, masked: bool = False) -> Loopback:
         """Write tables with the same columns, and a federation file in a frame drafted from the first."""
         folder.mkdir(parents=True)
-        here = cls(folder, names)
+        here = cls(folder, names, masked)
         for name, table in zip(names, tables, strict=True):
             write_table(here.data(name), table)
         variables = tables[0].columns
@@ -58,6 +62,11 @@ class Loopback:
     def file(self) -> Path:
         """The federation file."""
         return self.folder / "federation.toml"
+
+    @property
+    def trust(self) -> list[str]:
+        """What sites and runs say of the coordinator."""
+        return [] if self.masked else [TRUST]
 
     @property
     def state(self) -> list[str]:
@@ -91,14 +100,14 @@ class Loopback:
             wait_for(self.folder / "coordinator" / "coordinator.json")
             for name, number in zip(self.names, local, strict=True):
                 reach = ["--coordinator", f"127.0.0.1:{port}", "--local-port", str(number), "--key", str(keys / name)]
-                serve = ("site", "serve", *self.site(name), *reach, *trusted, TRUST)
+                serve = ("site", "serve", *self.site(name), *reach, *trusted, *self.trust)
                 stack.enter_context(background(self.folder / f"{name}.log", *serve))
             yield
 
     def run(self, method: str) -> Finding:
         """Run a method over the sites."""
         out = self.folder / method
-        asked = ["--federation", str(self.file), "--method", method, "--out", str(out), TRUST]
+        asked = ["--federation", str(self.file), "--method", method, "--out", str(out), *self.trust]
         call("coordinator", "run", *asked, *self.state)
         return read_finding(out)
 

@@ -51,6 +51,7 @@ class Lying:
             if not isinstance(sent, Fault) and is_message(sent):
                 reply = unpack_message(sent, REPLIES[type(asked[site])])
                 kind, number = type(asked[site]).__name__, getattr(asked[site], "round", 1)
+                self.change(site, reply)
                 answered = bool(getattr(reply, "statement", ""))
                 self.learnt.append(
                     {"site": site, "to": kind, "round": number, "refusal": reply.refusal, "answered": answered}
@@ -75,6 +76,8 @@ def conduct(grid, folder):
     """Do what the file of lies says, and write down what was learnt."""
     from fedrcd.data.federation import read_federation
     from fedrcd.federation.coordinator.run_folder import RunPlan, write_json
+    from fedrcd.federation.masking.plan import MaskedPlan
+    from tests.federation.masking.test_lying_relay import OwnKeys
     from tests.federation.masking.test_lying_replay import LIES, lie_to
 
     plan, lie = RunPlan.read(folder), json.loads((Path(folder) / LIE).read_text())
@@ -90,7 +93,11 @@ def conduct(grid, folder):
         told["learnt"] = [{"refusal": reply.refusal and str(reply.refusal)}]
         (Path(folder) / SUMS).write_bytes(b"".join(to_bytes(sums) for _, sums in reply.blocks))
     else:
-        change = lie_to(lie["site"], LIES[lie["change"]]) if "change" in lie else lambda _, message: message
+        change = lambda _, message: message  # noqa: E731
+        if "change" in lie:
+            change = lie_to(lie["site"], LIES[lie["change"]])
+        if "keys" in lie:
+            change = OwnKeys(lie["keys"], names)
         lying = Lying(courier, change)
         try:
             with taking(lie.get("order", [])):
@@ -99,4 +106,7 @@ def conduct(grid, folder):
         except FedrcdError as problem:
             told["error"] = str(problem)
         told["learnt"] = lying.learnt
+        if "keys" in lie and change.answer is not None:
+            planned = MaskedPlan(method=plan.settings.method, settings=plan.settings).over(federation, names)
+            (Path(folder) / SUMS).write_bytes(planned.asked.ring.to_bytes(change.sums(planned)))
     write_json(Path(folder) / LEARNT, told)

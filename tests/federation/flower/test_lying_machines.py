@@ -12,6 +12,7 @@ from fedrcd.data.table import Table
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.flower.processes import APP as BUNDLE
 from fedrcd.federation.flower.processes import FLOWER
+from fedrcd.federation.masking.plan import MaskedPlan
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.statistics.entropy_sums import EntropySums
@@ -104,6 +105,18 @@ def test_an_order_of_its_own_is_had_only_where_sites_take_any_source(machines):
     with taken_over(machines, A, "follows"), taken_over(machines, B, "follows"), taken_over(machines, C, "follows"):
         _, told = machines.lied_to("fed-direct", order=wanted)
     assert told["order"] == wanted
+
+
+def test_keys_of_its_own_show_the_sums_of_a_site_only_where_signatures_are_not_looked_at(machines):
+    settings = machines.plan("fedrcd-ni", options={"masked": True}).settings
+    planned = MaskedPlan(method="fedrcd-ni", settings=settings).over(machines.disk.federation, NAMES)
+    folder, told = machines.lied_to("fedrcd-ni", keys=A)
+    assert {one["refusal"] for one in told["learnt"] if one["site"] == A} >= {Refusal.RUN}
+    assert not (folder / SUMS).exists()
+    with taken_over(machines, A, "looks at no signature"):
+        folder, told = machines.lied_to("fedrcd-ni", keys=A)
+    mine = machines.disk.in_process((A,)).pool(planned.question)
+    assert (folder / SUMS).read_bytes() == planned.asked.ring.to_bytes(planned.shape.vector([mine]))
 
 
 def test_a_mean_of_its_own_tells_a_patient_only_where_the_rule_is_off(machines):

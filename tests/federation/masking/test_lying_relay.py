@@ -92,9 +92,9 @@ def stages(relay):
 class OwnKeys:
     """Shows a site run keys of the coordinator's in place of the others'."""
 
-    def __init__(self, victim):
+    def __init__(self, victim, names=FOUR):
         self.victim, self.answer = victim, None
-        self.secrets = {name: np.random.default_rng(k).bytes(32) for k, name in enumerate(FOUR)}
+        self.secrets = {name: np.random.default_rng(k).bytes(32) for k, name in enumerate(names)}
 
     def __call__(self, site, message):
         if site == self.victim and isinstance(message, MaskedAsk):

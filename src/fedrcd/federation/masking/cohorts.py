@@ -36,6 +36,8 @@ def told(totals: Iterable[Iterable[tuple[str, Hashable]]], colluding: int = COLL
     sets = list(dict.fromkeys(frozenset(one) for one in totals))
     parts = sorted({part for one in sets for part in one}, key=repr)
     sites = list(dict.fromkeys(site for site, _ in parts))
+    if len(sets) == 1:  # the usual case, of which no ranks are needed
+        return tuple(sites) if len(sites) <= colluding + 1 else ()
     matrix = np.array([[part in one for part in parts] for one in sets], dtype=float).reshape(len(sets), len(parts))
     of_site = {site: np.array([part[0] == site for part in parts]) for site in sites}
     found = [
