@@ -33,7 +33,7 @@ REPORT = Path("docs/rules-cost.md")
 RUNS = "runs"
 
 
-class Asked(NamedTuple):
+class RunAsked(NamedTuple):
     """A data set by the group it belongs to, and which of the group it is."""
 
     group: str
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=None)
     given = parser.parse_args(arguments)
     asked = [
-        Asked(group, number, method)
+        RunAsked(group, number, method)
         for group, count in groups(given.seeds).items()
         for number in range(count)
         for method in METHODS
@@ -93,7 +93,7 @@ def _table(rows: np.ndarray) -> Table:
     return Table(rows, columns=tuple(f"x{j + 1}" for j in range(rows.shape[1])))
 
 
-def outcome_of(asked: Asked) -> str:
+def outcome_of(asked: RunAsked) -> str:
     """`RUNS`, or the code of the first refusal."""
     tables = tables_of(asked.group, asked.number)
     everything = Table(np.concatenate([one.values for one in tables]), columns=tables[0].columns)
@@ -108,7 +108,7 @@ def outcome_of(asked: Asked) -> str:
     return RUNS
 
 
-def report(asked: Sequence[Asked], outcomes: Sequence[str], seeds: int) -> Iterator[str]:
+def report(asked: Sequence[RunAsked], outcomes: Sequence[str], seeds: int) -> Iterator[str]:
     """The page."""
     yield "# What the rules cost"
     yield ""

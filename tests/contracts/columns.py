@@ -20,14 +20,17 @@ from fedrcd.api.federation import federation_tables
 from fedrcd.api.from_ledger import bootstrap_stored, discover_stored, leave_one_site_out
 from fedrcd.api.machines import Waiting
 from fedrcd.api.membership import erase, membership, send
-from fedrcd.data.federation import Federation, write_federation
+from fedrcd.data.federation import Federation, read_federation, write_federation
 from fedrcd.data.site_file import read_site
+from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.ledger.configuration import configure
 from fedrcd.federation.ledger.ledger import Ledger
 from fedrcd.federation.ledger.transport import LedgerTransport
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.settings import SiteSettings
 from fedrcd.federation.site.store import Store
+from fedrcd.methods.registry import find
+from fedrcd.methods.settings import Settings
 from fedrcd.protocol.groups import Grouping
 from fedrcd.statistics.grid import ARITHMETIC
 from tests.federation.masking.machines import site_key, write_keys
@@ -47,6 +50,7 @@ OF_A_RUN = (
 )
 """Settings that are not those of a transport."""
 
+EXACT = ARITHMETIC["exact"]
 TODAY = date(2026, 3, 1)
 SITES = ("hospital-a", "hospital-b", "hospital-c")
 
@@ -291,6 +295,20 @@ class Ledgers(Column):
                 self.contribute(ledger, configuration, site)
             yield ledger
 
+    @contextmanager
+    def totals(self, groups: int = 0) -> Any:
+        """A ledger of masked totals, filled over a Grid."""
+        from fedrcd.federation.flower.server import refresh
+
+        grid, path = Grid(self.place, self.state, keyed=True), self.state / "totals.db"
+        federation = read_federation(grid.file)
+        keys, configuration = {one.name: one.key for one in federation.sites}, configure(federation, grid=EXACT)
+        Ledger.create(path, configuration, keys, groups=groups, masked=True).__exit__()
+        how = {"by_key": False, "wait": 0.0, "settings": Settings(), "ledger": str(path)}
+        refresh(RunPlan(run="r", federation=str(grid.file), folder=str(self.state / "refresh"), **how), grid.grid())
+        with Ledger.open(path) as ledger:
+            yield ledger
+
     @property
     def split_by(self) -> dict[str, bytes]:
         return secrets_in(self.state)
@@ -305,14 +323,16 @@ class Ledgers(Column):
                 erase(member, tables, ledger, ids=mine, now=True)
 
     def discover(self, method: str, arithmetic: str = "exact", **settings: Any) -> fedrcd.Discovery:
-        with self.ledger(arithmetic) as ledger:
+        masked = self.keyed and find(method).rounds.once and settings.pop("masked", False)
+        with self.totals() if masked else self.ledger(arithmetic) as ledger:
             return discover_stored(ledger, method, **settings)
 
     def bootstrap(self, method: str, **settings: Any) -> fedrcd.Bootstrap:
         if "resample" in settings:
             with self.ledger() as ledger:
                 return fedrcd.bootstrap(LedgerTransport.of(ledger), method, **settings)
-        with self.ledger(groups=settings.pop("groups")) as ledger:
+        held = self.totals if self.keyed and settings.pop("masked", False) else self.ledger
+        with held(groups=settings.pop("groups")) as ledger:
             return bootstrap_stored(ledger, method, **settings)
 
     def check(self, method: str, **settings: Any) -> fedrcd.Checks:

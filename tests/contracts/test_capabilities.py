@@ -297,7 +297,7 @@ def others() -> Iterator[Capability]:
         "masks",
         "Privacy",
         found_by("fedrcd-s", masked=True),
-        (Yes(), Yes("by default"), Yes("by default"), No(AS_CONTRIBUTED)),
+        (Yes(), Yes("by default"), Yes("by default"), Yes("of `ledger new --masked`")),
         {"keyed": True},
     )
     yield Capability(
@@ -319,7 +319,7 @@ def others() -> Iterator[Capability]:
         "masks, bootstrap by groups of rows",
         "Privacy",
         pooled_by("fedrcd-s", groups=10, masked=True),
-        (Yes(), Yes(), Yes(), No(AS_CONTRIBUTED)),
+        (Yes(), Yes(), Yes(), Yes("of `ledger new --masked --groups`")),
         {"keyed": True},
     )
     yield Capability(
