@@ -304,7 +304,7 @@ def others() -> Iterator[Capability]:
         "masks, hidden common causes",
         "Privacy",
         found_by("fedrcd-s", hidden=True, masked=True),
-        (Yes(), Yes(), Yes(), No(AS_CONTRIBUTED)),
+        (Yes(), Yes(), Yes(), Yes("of `ledger new --masked`")),
         {"keyed": True},
     )
     for method in (name for name, card in METHODS.items() if card.replayed and not card.one_table):
