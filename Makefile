@@ -150,8 +150,9 @@ docs: setup ## build the documentation in site/, and what of it comes from the c
 docs-serve: setup ## show the documentation while it is written
 	@.venv/bin/mkdocs serve
 
-figures: setup browser ## photograph the report for the README
+figures: setup browser ## photograph the report and the consoles
 	@.venv/bin/python -m tools.screenshots
+	@.venv/bin/python -m tools.console_screenshots
 
 fmt: setup ## format the code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix --quiet .
