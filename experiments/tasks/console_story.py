@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +90,16 @@ def make_next_edition(page: Any) -> None:
     page.wait_for_selector(".said:not([hidden])")
 
 
-def refresh_ledger(page: Any) -> None:
-    """Bring the ledger up to date, and wait until it is."""
+def refresh_ledger(page: Any, sites: Sequence[Any] = ()) -> None:
+    """Bring the ledger up to date; what some sites contribute is approved there."""
     go(page, "Ledger")
     settled(page)
     page.get_by_role("button", name="Bring it up to date").click()
+    page.wait_for_selector("#refresh")
+    for site in sites:
+        approve(site, rest=False)
     until(page, "#refresh", "finished")
+    settled(page)
 
 
 def invite(page: Any, consoles: Consoles, name: str, look: Callable[[], None] = lambda: None) -> Path:

@@ -74,15 +74,13 @@ def test_the_sites_are_asked_before_a_run_and_nothing_leaves(pages, online):
 
 def test_a_patient_is_erased_and_the_certificate_opened(pages, online):
     coordinator = online
-    story.go(coordinator, "Ledger")
-    coordinator.get_by_role("button", name="Bring it up to date").click()
-    story.until(coordinator, "#refresh", "finished")
+    story.refresh_ledger(coordinator, [pages[name] for name in story.NAMES])
     coordinator.get_by_role("button", name="Compute a result").click()
     coordinator.wait_for_selector(".said:not([hidden])")
     assert "up to date" in coordinator.locator("main").inner_text()
     story.erase(pages[A], [f"{A}-{k:05}" for k in (3, 7)])
     story.make_next_edition(pages[A])
-    story.refresh_ledger(coordinator)
+    story.refresh_ledger(coordinator, [pages[A]])
     story.go(pages[A], "Erasure")
     pages[A].get_by_role("link", name="open").first.wait_for()
     pages[A].get_by_role("link", name="open").first.click()

@@ -60,6 +60,14 @@ def test_an_answer_that_is_approved_on_the_page_leaves_and_the_log_says_who(aske
     assert decided.who == answered.who == "Ada (administer)"
 
 
+def test_a_page_that_only_looks_for_news_takes_no_message_away(asked):
+    hospital, client = asked
+    client.post("/decide", digest=digest_of(hospital), decision="approve")
+    client.get("/", headers={"fedrcd-update": "yes"})
+    assert "approved: the row count" in client.text("/")
+    assert client.get("/").text.count("approved: the row count") == 0
+
+
 def test_a_refusal_needs_a_reason_which_stays_here(asked):
     hospital, client = asked
     answer = client.post("/decide", digest=digest_of(hospital), decision="refuse", reason=" ")

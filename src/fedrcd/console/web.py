@@ -59,6 +59,9 @@ DOCUMENT_POLICY = (
 )
 """For a page that was written to a file, with all it needs in it: it is shown as if it came from nowhere."""
 
+UPDATE = "fedrcd-update"
+"""The header with which the script of a page asks for what is new."""
+
 ASSETS = {
     "page.css": ("fedrcd.report", "text/css"),
     "console.css": ("fedrcd.console", "text/css"),
@@ -109,6 +112,10 @@ class Visit:
     values: Mapping[str, str]
     """What the address says: parts of the path, and what follows the question mark."""
     form: Mapping[str, str]
+    version: str = ""
+    """Of what the page shows: if it is another one when the page has come, it has changed meanwhile."""
+    is_update: bool = False
+    """Whether an open page asks for what is new on it, and nobody reads the whole."""
 
     @property
     def who(self) -> str:
@@ -117,13 +124,16 @@ class Visit:
 
     def show(self, template: str, **values: Any) -> Response:
         """A page of the console."""
-        messages, self.session.messages[:] = list(self.session.messages), []
+        messages = list(self.session.messages)
+        if not self.is_update:
+            self.session.messages.clear()
         return Response(
             render(
                 template,
                 console=self.console,
                 session=self.session,
                 here=self.path,
+                page_version=self.version,
                 messages=messages,
                 may=self.session.visitor.may,
                 **values,
@@ -182,6 +192,10 @@ class Console:
             self.note(what, "nobody who is known", detail)
 
         self.refused = RefusedVisits(note, time.monotonic)
+
+    def version(self) -> str:
+        """Another one whenever a page may have changed, also by what was computed for it."""
+        return f"{self.stamp()} {self.computations.changed}"
 
     @property
     def menu(self) -> list[Page]:
@@ -287,7 +301,8 @@ async def _answer(console: Console, page: Page, request: Request) -> Response:
         )
         raise HTTPException(403, f"this needs the role {page.role}; yours is {session.visitor.role}")
     values = {**request.query_params, **{name: str(value) for name, value in request.path_params.items()}}
-    visit = Visit(console, session, page.path, values, form)
+    now = await run_in_threadpool(console.version)
+    visit = Visit(console, session, page.path, values, form, now, UPDATE in request.headers)
     return await run_in_threadpool(_handled, page, visit)
 
 
@@ -366,7 +381,7 @@ async def _live(console: Console, request: Request) -> Response:
         told, silent = "", 0.0
         try:
             while not console.is_closing and console.sessions.find(name) is not None:
-                stamp = f"{await run_in_threadpool(console.stamp)} {console.computations.changed}"
+                stamp = await run_in_threadpool(console.version)
                 if stamp != told:
                     told, silent = stamp, 0.0
                     yield f"data: {stamp}\n\n"

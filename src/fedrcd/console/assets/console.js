@@ -26,14 +26,17 @@
       [...part.querySelectorAll("input:not([type=hidden]), textarea")].some(one => one.value !== one.defaultValue);
   };
 
-  let known = null;
+  const live = document.getElementById("live");
+  let known = live && live.dataset.version;
   const update = async () => {
-    const answer = await fetch(location.href, { credentials: "same-origin" });
+    const answer = await fetch(location.href, { credentials: "same-origin", headers: { "fedrcd-update": "yes" } });
     if (answer.redirected && answer.url.includes("/login")) return location.reload();
     if (!answer.ok && answer.status !== 503) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const now = document.getElementById("live"), next = fresh.getElementById("live");
-    if (!now || !next || now.innerHTML === next.innerHTML) return;
+    if (!now || !next) return;
+    known = next.dataset.version;
+    if (now.innerHTML === next.innerHTML) return;
     if (isInUse(now)) { document.getElementById("changed").hidden = false; return; }
     const focus = document.activeElement && document.activeElement.id;
     now.replaceWith(next);
@@ -41,14 +44,14 @@
     document.title = fresh.title;
     say("The page was brought up to date.");
   };
+  const whenBusy = () => { if (document.getElementById("busy")) setTimeout(() => update().then(whenBusy), 1500); };
 
-  if (document.getElementById("live")) {
+  whenBusy();
+  if (live && known) {
     const source = new EventSource("/live");
     source.onmessage = event => {
       document.getElementById("gone").hidden = true;
-      const first = known === null;
-      if (!first && event.data !== known || first && document.getElementById("under-way")) update();
-      known = event.data;
+      if (event.data !== known) { known = event.data; update(); }
       root.dataset.ready = "";
     };
     source.onerror = () => { document.getElementById("gone").hidden = false; };

@@ -38,8 +38,11 @@ def pages(place: CoordinatorPlace) -> list[Page]:
         more: dict[str, Any] = {"latest": latest, "content": None, "came": None}
         if latest is not None and (latest.folder / REFRESHED).exists():
             more["came"] = read_json(latest.folder / REFRESHED)
-        if place.ledger is None or not place.ledger.exists():
-            return visit.show("coordinator/ledger.html", path=place.ledger, problems=None, methods=[], **more)
+        under_way = latest is not None and latest.is_here and not latest.has_result
+        if place.ledger is None or not place.ledger.exists() or under_way:
+            return visit.show(
+                "coordinator/ledger.html", path=place.ledger, problems=None, methods=[], under_way=under_way, **more
+            )
         stamp = place.stamp
         problems = visit.console.computations.find("verify", stamp, lambda: [str(one) for one in verify_ledger(path())])
         with Ledger.open(path(), key=place.ledger_key) as book:
@@ -56,7 +59,9 @@ def pages(place: CoordinatorPlace) -> list[Page]:
                 ][::-1],
             }
         methods = [AUTO, *sorted(name for name, card in METHODS.items() if card.rounds.once and not card.one_table)]
-        return visit.show("coordinator/ledger.html", path=place.ledger, problems=problems, methods=methods, **more)
+        return visit.show(
+            "coordinator/ledger.html", path=place.ledger, problems=problems, methods=methods, under_way=False, **more
+        )
 
     def refresh(visit: Visit) -> Response:
         machines, book = place.machines, path()

@@ -47,11 +47,11 @@ class SeenRun:
     @property
     def state(self) -> str:
         """In one word."""
-        if self.has_result:
+        if self.has_result or (self.status is not None and self.status.state == "finished"):
             return "finished"
-        if self.status is None or (self.status.state != "failed" and not self.is_here):
-            return "interrupted" if not self.is_here else "waiting"
-        return self.status.state
+        if self.is_here:
+            return self.status.state if self.status is not None else "waiting"
+        return "failed" if self.error or (self.status is not None and self.status.state == "failed") else "interrupted"
 
     @property
     def can_resume(self) -> bool:

@@ -486,6 +486,7 @@ class Door:
         """What a person has to know of questions to decide on them."""
         numbers, rows = sum(entry.numbers for entry in entries), sum(entry.rows for entry in entries)
         history, run = self._history(), self.store.approvals.run(occasion.run)
+        in_ledger = occasion.federation == LEDGER
         budgets = [
             allowance(history, exposure.vectors, label, self.rules.budget(count_rows(one.rows), len(one.rows.columns)))
             for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True)
@@ -504,8 +505,8 @@ class Door:
             numbers_per_row=numbers / max(rows, 1),
             version=" ".join(entry.version for entry in entries),
             detail="; ".join(entry.detail for entry in entries if entry.detail),
-            title=run.title if run else "",
-            purpose=run.purpose if run else "",
+            title=run.title if run else "A contribution to a ledger" if in_ledger else "",
+            purpose=run.purpose if run else "to keep the coordinator's ledger up to date" if in_ledger else "",
             method=run.method if run else "",
             rows=rows,
             rules=tuple(sorted({name for names in named for name in names or ()})),
