@@ -35,16 +35,16 @@ def pages(place: CoordinatorPlace) -> list[Page]:
     def ledger(visit: Visit) -> Response:
         refreshes = [one for one in place.runs() if one.plan.ledger]
         latest = refreshes[0] if refreshes else None
-        more: dict[str, Any] = {"latest": latest, "content": None, "came": None}
+        more: dict[str, Any] = {"latest": latest, "content": None, "came": None, "problems": None, "methods": []}
         if latest is not None and (latest.folder / REFRESHED).exists():
             more["came"] = read_json(latest.folder / REFRESHED)
         under_way = latest is not None and latest.is_here and not latest.has_result
         if place.ledger is None or not place.ledger.exists() or under_way:
-            return visit.show(
-                "coordinator/ledger.html", path=place.ledger, problems=None, methods=[], under_way=under_way, **more
-            )
+            return visit.show("coordinator/ledger.html", path=place.ledger, under_way=under_way, **more)
         stamp = place.stamp
-        problems = visit.console.computations.find("verify", stamp, lambda: [str(one) for one in verify_ledger(path())])
+        more["problems"] = visit.console.computations.find(
+            "verify", stamp, lambda: [str(one) for one in verify_ledger(path())]
+        )
         with Ledger.open(path(), key=place.ledger_key) as book:
             standings = [book.roster.standings[one] for one in sorted(book.roster.standings)]
             more["content"] = {
@@ -58,10 +58,9 @@ def pages(place: CoordinatorPlace) -> list[Page]:
                     (entry, "; ".join(entry_parts(entry)), entry.kind in (ERASED, LEFT)) for entry in book.entries
                 ][::-1],
             }
-        methods = [AUTO, *sorted(name for name, card in METHODS.items() if card.rounds.once and not card.one_table)]
-        return visit.show(
-            "coordinator/ledger.html", path=place.ledger, problems=problems, methods=methods, under_way=False, **more
-        )
+        once = sorted(name for name, card in METHODS.items() if card.rounds.once and not card.one_table)
+        more["methods"] = [AUTO, *once]
+        return visit.show("coordinator/ledger.html", path=place.ledger, under_way=False, **more)
 
     def refresh(visit: Visit) -> Response:
         machines, book = place.machines, path()
