@@ -65,14 +65,14 @@ class Consoles:
 
     def serving(self, name: str, *, key: Path | None = None, file: Path | None = None) -> list[str]:
         """The command of a site whose people approve every answer."""
-        keys, number = self.folder / "keys", len(self.processes) % len(self.local)
+        keys = self.folder / "keys"
         options: dict[str, object] = {
             "--name": name,
             "--federation": file or self.file_of(name),
             "--data": self.here.data(name),
             "--state": self.folder / name,
             "--coordinator": f"127.0.0.1:{self.port}",
-            "--local-port": self.local[number],
+            "--local-port": self.local.pop(),
             "--key": key or keys / name,
             "--ca": keys / "ca.crt",
         }
