@@ -149,6 +149,7 @@ def test_a_run_says_what_it_is_for_who_is_waited_for_and_who_would_refuse(full):
     for words in ("Kidney function", "Study 7", "interrupted", "it has too few rows", "at most 400 rows"):
         assert words in said or words in client.text("/")
     assert "Kidney function" in client.text("/runs")
+    assert "hospital-a yes 400 31" in said  # the row count, four powers of three variables, six products of each pair
 
 
 def test_a_run_that_cannot_be_is_refused_before_anything_starts(meeting):

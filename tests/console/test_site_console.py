@@ -171,3 +171,12 @@ def test_a_store_that_is_in_use_is_said_and_waited_for(called, monkeypatch):
         answer = client.get("/log")
     assert answer.status_code == 503
     assert "just now answering" in answer.text
+
+
+def test_whoever_looks_for_long_keeps_nobody_from_answering(tmp_path):
+    hospital = Hospital(tmp_path, approve=False)
+    hospital.call()
+    with hospital.place.copy() as (door, tables):
+        assert hospital.ask() is None  # the store is free
+        assert tables
+        assert [one.outcome for one in door.store.entries()] == ["roll call"]  # as it was

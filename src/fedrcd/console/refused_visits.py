@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from fedrcd.errors import FedrcdError
+
 QUIET = 60.0
 """Seconds in which more of the same are only counted: a log that anybody can fill tells nothing."""
 
@@ -29,4 +31,9 @@ class RefusedVisits:
                 self._more[reason] = self._more.get(reason, 0) + 1
                 return
             self._last[reason], more = now, self._more.pop(reason, 0)
-        self.note(reason, f"and {more} more before" if more else who)
+        try:
+            self.note(reason, f"and {more} more before" if more else who)
+        except FedrcdError:  # the log cannot be written just now: the next one says how many there were
+            with self._lock:
+                self._more[reason] = self._more.get(reason, 0) + more + 1
+                self._last.pop(reason, None)

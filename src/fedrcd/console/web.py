@@ -215,7 +215,7 @@ class Console:
         return Starlette(
             routes=routes,
             middleware=[Middleware(Guard, console=self)],
-            exception_handlers={HTTPException: partial(_failed, self)},
+            exception_handlers={HTTPException: partial(_failed, self), FedrcdError: partial(_hindered, self)},
         )
 
 
@@ -418,6 +418,12 @@ async def _failed(console: Console, _: Request, problem: Exception) -> Response:
 def text_file(name: str, text: str, media_type: str) -> Response:
     """Something to be saved."""
     return binary_file(name, text.encode(), media_type)
+
+
+async def _hindered(console: Console, _: Request, problem: Exception) -> Response:
+    """What kept a request from being noted: then it is not done."""
+    text = render("failed.html", console=console, problem=str(problem), status=503)
+    return Response(text, 503, media_type="text/html")
 
 
 def binary_file(name: str, content: bytes, media_type: str) -> Response:

@@ -19,12 +19,13 @@ from fedrcd.console.web import Page, Visit, document, text_file
 from fedrcd.data.federation import Federation
 from fedrcd.data.knowledge_file import read_knowledge
 from fedrcd.errors import ConfigError
+from fedrcd.federation.coordinator.asked_numbers import asked_numbers
 from fedrcd.federation.coordinator.called_sites import CalledSites
 from fedrcd.federation.coordinator.gather import RetryPolicy
 from fedrcd.federation.coordinator.run_folder import RunPlan
 from fedrcd.federation.flower.coordinator import ask
 from fedrcd.methods.auto import AUTO
-from fedrcd.methods.registry import METHODS, find
+from fedrcd.methods.registry import METHODS
 from fedrcd.methods.settings import Settings
 
 ASKING = RetryPolicy(deadline=60.0, give_up_after=10.0)
@@ -138,13 +139,10 @@ def _plan(machines: Machines, form: Mapping[str, str]) -> RunPlan:
 
 
 def _costs(run: SeenRun, federation: Federation) -> dict[str, int]:
-    """About how many numbers every site would release, where the method is known."""
+    """How many numbers every site would release in the first round, where the method is known."""
     called = CalledSites.read(run.folder)
     method = called.method if called else run.plan.settings.method
-    if method == AUTO:
-        return {}
-    payload = find(method).payload
-    return {site.name: round(payload(len(site.columns)) * len(site.blocks)) for site in federation.sites}
+    return {} if method == AUTO else asked_numbers(federation, run.plan, method)
 
 
 def _has_discovery(run: SeenRun) -> bool:

@@ -31,7 +31,7 @@ def pages(place: SitePlace) -> list[Page]:
     """The budget, and its renewal."""
 
     def computed() -> tuple[list[BlockBudget], list[Cost]]:
-        with place.door() as (door, tables):
+        with place.copy() as (door, tables):
             return budgets(door, tables), costs(door, tables)
 
     def budget(visit: Visit) -> Response:

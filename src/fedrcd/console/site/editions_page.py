@@ -17,7 +17,7 @@ def pages(place: SitePlace) -> list[Page]:
     """The page of editions, and a person's word about the next."""
 
     def now() -> tuple[list[dict[str, Any]], Outlook]:
-        with place.door() as (door, tables):
+        with place.copy() as (door, tables):
             records = [edition_record(door, one) for one in door.store.editions.editions()]
             return records, outlook(door, tables)
 

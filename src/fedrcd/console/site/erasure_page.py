@@ -50,11 +50,11 @@ def pages(place: SitePlace) -> list[Page]:
         return {"matching": rows_matching(settings.data, federation, entry, wish.conditions, query=settings.query)}
 
     def rehearsed(wish: Wish) -> Rehearsed:
-        with place.door() as (door, tables):
+        with place.copy() as (door, tables):
             return rehearse(door, tables, **whom(wish))
 
     def now() -> Outlook:
-        with place.door() as (door, tables):
+        with place.copy() as (door, tables):
             return outlook(door, tables)
 
     def erasure(visit: Visit) -> Response:

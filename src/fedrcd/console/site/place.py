@@ -11,7 +11,7 @@ from typing import Any
 
 from fedrcd.data.federation import Federation, read_federation
 from fedrcd.data.table import Table
-from fedrcd.errors import FedrcdError
+from fedrcd.errors import FedrcdError, ProtocolError
 from fedrcd.federation.site.release import Door
 from fedrcd.federation.site.service import SiteService, open_door, read_tables
 from fedrcd.federation.site.settings import SETTINGS, SiteSettings
@@ -23,6 +23,13 @@ PATIENCE = 5.0
 
 LONG = 120.0
 """Seconds that what is done in any case waits for that."""
+
+
+class StoreInUse(ProtocolError):
+    """The console itself is at the store."""
+
+    def __init__(self) -> None:
+        super().__init__("the store is in use by another process; there can be only one at a time")
 
 
 @dataclass(slots=True)
@@ -49,8 +56,13 @@ class SitePlace:
     @contextmanager
     def store(self, wait: float = PATIENCE) -> Iterator[Store]:
         """The store, for this request alone; made if there is none yet."""
-        with self._lock, SiteService(self.settings, self.surroundings).store(wait) as store:
-            yield store
+        if not self._lock.acquire(timeout=wait):
+            raise StoreInUse
+        try:
+            with SiteService(self.settings, self.surroundings).store(wait) as store:
+                yield store
+        finally:
+            self._lock.release()
 
     @contextmanager
     def door(self) -> Iterator[tuple[Door, list[Table]]]:
@@ -58,6 +70,15 @@ class SitePlace:
         settings, federation = self.settings, self.federation
         with self.store() as store:
             yield open_door(settings, federation, store), read_tables(federation, settings)
+
+    @contextmanager
+    def copy(self) -> Iterator[tuple[Door, list[Table]]]:
+        """The same with a copy of the store in memory: whoever looks for long keeps nobody from answering."""
+        settings, federation = self.settings, self.federation
+        with self.store() as store:
+            copied = store.rehearsal()
+        with copied:
+            yield open_door(settings, federation, copied), read_tables(federation, settings)
 
     def note(self, what: str, who: str, detail: str = "") -> None:
         """Log what somebody did at the console."""

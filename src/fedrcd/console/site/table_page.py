@@ -17,7 +17,7 @@ def pages(place: SitePlace) -> list[Page]:
         settings, federation = place.settings, place.federation
         place_of_rows = source_at(settings.data, settings.query)
         columns = list(tell_columns(place_of_rows, federation, federation.site(settings.name)))
-        with place.door() as (door, tables):
+        with place.copy() as (door, tables):
             return columns, check_site(door, tables)
 
     def table(visit: Visit) -> Response:
