@@ -57,7 +57,7 @@ def run() -> Iterator[BenchmarkRow]:
 
 
 def _entry(k: int) -> LogEntry:
-    outcome = "answered" if k % 3 else "rows"
+    outcome = "answered" if k % 3 else "rows"  # a third is refused
     more = {"question": f"question {k}", "numbers": k % 50, "block": "hospital-a", "detail": "because of a rule"}
     return LogEntry(time=f"2026-01-01T00:00:00.{k:06}", run=f"r{k // 20}", round=1, outcome=outcome, **more)
 

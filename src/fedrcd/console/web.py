@@ -31,7 +31,7 @@ from fedrcd.errors import FedrcdError, ProtocolError
 LARGEST = 4_000_000
 """Bytes of a form at most: a list of identifiers, a federation file."""
 
-LOOK = 0.4
+LOOK = 0.3
 """Seconds between two looks whether something has changed, as long as a page is open."""
 
 SIGN_OF_LIFE = 10.0

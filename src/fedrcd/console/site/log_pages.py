@@ -79,7 +79,8 @@ def pages(place: SitePlace) -> list[Page]:
     def runs(visit: Visit) -> Response:
         with place.store() as store:
             entries, results, called = store.entries(), store.masked.results(), store.approvals.runs()
-        return visit.show("site/runs.html", runs=_runs(entries, results, called), replayed=len(results))
+        listed, every = _runs(entries, results, called), bool(visit.values.get("all"))
+        return visit.show("site/runs.html", runs=listed if every else listed[:PER_PAGE], total=len(listed))
 
     def run(visit: Visit) -> Response:
         with place.store() as store:
