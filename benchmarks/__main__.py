@@ -33,6 +33,7 @@ NAMES = (
     "console",
     "variables",
     "lingam",
+    "over_time",
 )
 
 
@@ -41,10 +42,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--record", type=Path, help="add what was measured to this file")
     parser.add_argument("--rows", type=float, nargs="+", help="numbers of rows, for rows and editions")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, for the same")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, for the same and over_time")
     arguments = parser.parse_args()
     sizes: dict[str, Any] = {"sizes": list(map(int, arguments.rows))} if arguments.rows else {}
     given = {name: {"jobs": arguments.jobs, **sizes} for name in ("rows", "editions")}
+    given["over_time"] = {"jobs": arguments.jobs}
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")

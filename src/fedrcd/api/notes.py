@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedrcd.api.note_on_time import rows_in_time
 from fedrcd.data.rows import Rows, count_rows, is_complete
 from fedrcd.data.survey import few_levels, sampled
 from fedrcd.data.table import Table
@@ -257,6 +258,8 @@ def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float
             lost = rows - complete
             notes.append(CoverageWarning(f"{lost} of {rows} rows of {site.name} lack values and were left out"))
         notes += outliers(site, transport, complete, trim)
+    if not transport.setting.past:
+        notes += rows_in_time(blocks)
     return [*notes, *sites_alike(transport), *of_few_levels(transport)]
 
 

@@ -6,11 +6,25 @@ import os
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fedrcd.api.inputs import as_list
 from fedrcd.data.past import SeriesReport, with_past
 from fedrcd.data.series import read_series, require_apart
 from fedrcd.data.table import Table
+from fedrcd.errors import ConfigError
 from fedrcd.methods.settings import MOST_LAGS, Settings
+
+
+def tables_of_subjects(tables: Any, subject: str) -> list[Table]:
+    """The tables, whose rows belong to subjects: those of one stay together where rows are resampled."""
+    found = []
+    for given, label in as_list(tables):
+        table = given if isinstance(given, Table) else Table(given, source=label)
+        if isinstance(table.data, np.ndarray) or table.id:
+            raise ConfigError(f"subject={subject!r} names a column of a DataFrame, a file or an Arrow table, and no id")
+        found.append(replace(table, id=subject))
+    return found
 
 
 def tables_with_past(tables: Any, settings: Settings) -> tuple[list[Table], list[SeriesReport]]:

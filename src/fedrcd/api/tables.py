@@ -13,7 +13,7 @@ from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
 from fedrcd.api.notes import far_apart, left_out, mostly_one_value, notes_on_sites, require_coverage, require_together
-from fedrcd.api.over_time import tables_with_past
+from fedrcd.api.over_time import tables_of_subjects, tables_with_past
 from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
 from fedrcd.data.past import SeriesReport
@@ -235,13 +235,14 @@ def _present(names: Sequence[str], settings: Settings) -> Sequence[str]:
 def _read(tables: Any, settings: Settings) -> tuple[list[Table], tuple[str, ...], Sequence[SeriesReport]]:
     """The blocks of rows in tables, all variables, and what became of rows that go back in time."""
     if not settings.lags:
-        checked = read_tables(tables, settings.missing_codes, settings.drop)
+        given = tables_of_subjects(tables, settings.subject) if settings.subject else tables
+        checked = read_tables(given, settings.missing_codes, settings.drop)
         return checked, _all_variables(checked, settings.variables), ()
     formed, reports = tables_with_past(tables, settings)
     lags = MOST_LAGS if settings.lags == AUTO else int(settings.lags)
-    given = None if settings.variables is None else past_names(settings.variables, lags)
+    names = None if settings.variables is None else past_names(settings.variables, lags)
     checked = read_tables(formed, settings.missing_codes)
-    return checked, _all_variables(checked, given), reports
+    return checked, _all_variables(checked, names), reports
 
 
 def _all_variables(tables: Sequence[Table], given: Sequence[str] | None) -> tuple[str, ...]:

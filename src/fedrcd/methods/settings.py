@@ -233,8 +233,8 @@ class Settings:
         for name in ("time", "subject"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"{name} must be the name of a column, got {getattr(self, name)!r}")
-            if getattr(self, name) and not lags:
-                raise ConfigError(f"{name}={getattr(self, name)!r} needs lags: how many steps of time a row goes back")
+        if self.time and not lags:
+            raise ConfigError(f"time={self.time!r} needs lags: how many steps of time a row goes back")
         if lags == AUTO and self.masked:
             raise ConfigError("lags='auto' asks twice, and masked runs ask once; say how many steps back rows go")
 
