@@ -114,3 +114,66 @@ def test_what_is_not_here_says_so():
         lingam.make_dot(np.zeros((2, 3)))
     with pytest.raises(ConfigError, match="one entry per variable"):
         lingam.make_dot(np.zeros((2, 2)), labels=["a"])
+
+
+def series(n=1000):
+    """Five variables: each from itself before, some from others now."""
+    rng = np.random.default_rng(0)
+    now = np.zeros((5, 5))
+    now[0, 1], now[2, 0], now[3, 1], now[4, 2] = -0.6, -0.41, -0.5, 0.7
+    before = np.diag([0.5, 0.3, 0.4, 0.5, 0.6])
+    X = np.zeros((n, 5))
+    for t in range(1, n):
+        X[t] = np.linalg.solve(np.eye(5) - now, before @ X[t - 1] + rng.uniform(size=5) - 0.5)
+    return pd.DataFrame(X, columns=[f"x{k}" for k in range(5)])
+
+
+def test_var_lingam(lingam):
+    X = series()
+    model = lingam.VARLiNGAM()
+    model.fit(X)
+    assert model.causal_order_.index(1) < model.causal_order_.index(0) < model.causal_order_.index(2)
+    assert model.adjacency_matrices_.shape == (2, 5, 5)
+    labels = [f"x{k}(t)" for k in range(5)] + [f"x{k}(t-1)" for k in range(5)]
+    matrices = np.hstack(model.adjacency_matrices_)
+    source = lingam.utils.make_dot(matrices, lower_limit=0.05, ignore_shape=True, labels=labels).source
+    assert "x2(t-1)" in source
+    assert model.get_error_independence_p_values().shape == (5, 5)
+    result = lingam.VARLiNGAM().bootstrap(X.iloc[:600], n_sampling=4)
+    counts = result.get_causal_direction_counts(n_directions=8, min_causal_effect=0.2, split_by_causal_effect_sign=True)
+    assert counts["count"][0] == 4
+    lingam.utils.print_causal_directions(counts, 4, labels=labels)
+    dags = result.get_directed_acyclic_graph_counts(n_dags=3, min_causal_effect=0.3, split_by_causal_effect_sign=True)
+    lingam.utils.print_dagc(dags, 4, labels=labels)
+    assert result.get_probabilities(min_causal_effect=0.1)[1][4, 4] == 1.0
+    effects = pd.DataFrame(result.get_total_causal_effects(min_causal_effect=0.01))
+    assert set(effects.columns) == {"from", "to", "effect", "probability"}
+    paths = pd.DataFrame(result.get_paths(from_index=4, to_index=4, from_lag=1, to_lag=0))
+    assert [9, 4] in paths["path"].tolist()
+    assert model.estimate_total_effect(X, 0, 2) == pytest.approx(-0.41, abs=0.1)
+
+
+def test_longitudinal_lingam(lingam):
+    rng = np.random.default_rng(0)
+    now = np.array([[0, 0, 0], [0.8, 0, 0], [0, -0.6, 0]])
+    tables = [pd.DataFrame(rng.uniform(size=(500, 3)) - 0.5)]
+    for _ in range(2):
+        noise = rng.uniform(size=(500, 3)) - 0.5
+        tables.append(pd.DataFrame((0.5 * tables[-1].to_numpy() + noise) @ np.linalg.inv(np.eye(3) - now).T))
+    model = lingam.LongitudinalLiNGAM()
+    model = model.fit(tables)
+    assert list(model.causal_orders_[1]) == [0, 1, 2]
+    assert model.adjacency_matrices_.shape == (3, 2, 3, 3)
+    assert model.adjacency_matrices_[1, 0][1, 0] == pytest.approx(0.8, abs=0.1)
+    assert model.get_error_independence_p_values().shape == (3, 3, 3)
+    result = lingam.LongitudinalLiNGAM().bootstrap(tables, n_sampling=4)
+    counts = result.get_causal_direction_counts(n_directions=12, min_causal_effect=0.2)
+    assert len(counts) == 3
+    assert counts[1]["count"][0] == 4
+    dags = result.get_directed_acyclic_graph_counts(n_dags=3, min_causal_effect=0.2, split_by_causal_effect_sign=True)
+    assert sum(dags[2]["count"]) <= 4
+    assert result.get_probabilities(min_causal_effect=0.2).shape[0] == 3
+    effects = pd.DataFrame(result.get_total_causal_effects(min_causal_effect=0.01))
+    assert (effects["probability"] <= 1).all()
+    paths = pd.DataFrame(result.get_paths(0, 2, 1, 2))
+    assert [0, 1, 2, 5] in paths["path"].tolist()

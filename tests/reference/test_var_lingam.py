@@ -32,6 +32,8 @@ def test_the_estimator_gives_what_lingam_gives(criterion, prune, shift):
     assert np.allclose(ours.residuals_, theirs.residuals_, atol=1e-8)
     first, last = ours.causal_order_[0], ours.causal_order_[-1]
     for lag in (0, 1):
+        along = theirs.estimate_total_effect2(4, first, last, from_lag=lag)
+        assert ours.estimate_total_effect2(4, first, last, from_lag=lag) == pytest.approx(along, abs=1e-6)
         effect = theirs.estimate_total_effect(X, first, last, from_lag=lag)
         assert ours.estimate_total_effect(X, first, last, from_lag=lag) == pytest.approx(effect, abs=1e-6)
 
@@ -52,5 +54,7 @@ def test_the_longitudinal_estimator_gives_what_lingam_gives(seed):
     assert np.allclose(ours.residuals_[1:], np.array(theirs.residuals_)[1:], atol=1e-8)
     first, last = ours.causal_orders_[2][0], ours.causal_orders_[2][-1]
     for later in (2, 3):
+        along = theirs.estimate_total_effect2(2, first, later, last)
+        assert ours.estimate_total_effect2(2, first, later, last) == pytest.approx(along, abs=1e-6)
         effect = theirs.estimate_total_effect(tables, 2, first, later, last)
         assert ours.estimate_total_effect(tables, 2, first, later, last) == pytest.approx(effect, abs=1e-6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -327,25 +327,34 @@ class Bootstrap:
 
     def get_paths(self, from_index: int, to_index: int, min_causal_effect: float | None = None) -> dict[str, list[Any]]:
         """Paths between two variables by the share of replicates with them: `path`, `effect`, `probability`."""
-        limit, p = _limit(min_causal_effect), len(self.names)
+        p = len(self.names)
         for what, index in (("from_index", from_index), ("to_index", to_index)):
             if not isinstance(index, Integral) or not 0 <= index < p:
                 raise ConfigError(f"{what} must be the number of a variable, 0 to {p - 1}, got {index!r}")
-        effects: dict[tuple[int, ...], list[float]] = defaultdict(list)
-        for B in self.adjacency_matrices_:
-            for path in _paths(np.where(np.abs(B) > limit, B, 0.0), from_index, to_index):
-                effects[path].append(float(np.prod([B[i, j] for j, i in pairwise(path)])))
-        listed = sorted(effects.items(), key=lambda item: (-len(item[1]), item[0]))
-        return {
-            "path": [list(path) for path, _ in listed],
-            "effect": [float(np.median(values)) for _, values in listed],
-            "probability": [len(values) / len(self) for _, values in listed],
-        }
+        return paths_by_probability(self.adjacency_matrices_, int(from_index), int(to_index), min_causal_effect)
 
     def _frame(self, values: Matrix) -> pd.DataFrame:
         import pandas as pd
 
         return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
+
+
+def paths_by_probability(
+    graphs: Iterable[Matrix], from_index: int, to_index: int, min_causal_effect: float | None
+) -> dict[str, list[Any]]:
+    """Paths between two variables by the share of graphs with them: `path`, `effect` (median), `probability`."""
+    limit, count = _limit(min_causal_effect), 0
+    effects: dict[tuple[int, ...], list[float]] = defaultdict(list)
+    for B in graphs:
+        count += 1
+        for path in _paths(np.where(np.abs(B) > limit, B, 0.0), from_index, to_index):
+            effects[path].append(float(np.prod([B[i, j] for j, i in pairwise(path)])))
+    listed = sorted(effects.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {
+        "path": [list(path) for path, _ in listed],
+        "effect": [float(np.median(values)) for _, values in listed],
+        "probability": [len(values) / count for _, values in listed],
+    }
 
 
 def require_threshold(threshold: object) -> None:

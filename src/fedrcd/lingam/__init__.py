@@ -19,6 +19,7 @@ from fedrcd.lingam.bootstrap_result import BootstrapResult
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
 from fedrcd.lingam.hidden_causes import RCD, BottomUpParceLiNGAM
 from fedrcd.lingam.longitudinal_lingam import LongitudinalLiNGAM
+from fedrcd.lingam.results_over_time import LongitudinalBootstrapResult, VARBootstrapResult
 from fedrcd.lingam.utils import make_dot, make_prior_knowledge
 from fedrcd.lingam.var_lingam import VARLiNGAM
 
@@ -27,7 +28,9 @@ __all__ = [
     "BootstrapResult",
     "BottomUpParceLiNGAM",
     "DirectLiNGAM",
+    "LongitudinalBootstrapResult",
     "LongitudinalLiNGAM",
+    "VARBootstrapResult",
     "VARLiNGAM",
     "__version__",
     "make_dot",
@@ -50,7 +53,6 @@ ABSENT = {
     "LEWIS": _ROWS,
     "LiM": "takes discrete variables; fedrcd.discover only notes columns of few levels. Take lingam on one table",
     "LiNA": _ROWS,
-    "LongitudinalBootstrapResult": "is not here: LongitudinalLiNGAM has no bootstrap; see fedrcd.bootstrap",
     "LongitudinalRESIT": _NONLINEAR,
     "MDLiNA": _ROWS,
     "MultiGroupCAMUV": _NONLINEAR,
@@ -58,7 +60,6 @@ ABSENT = {
     "MultiGroupRCD": _HIDDEN,
     "MultiGroupRESIT": _NONLINEAR,
     "RESIT": _NONLINEAR,
-    "VARBootstrapResult": "is not here: VARLiNGAM has no bootstrap; fedrcd.bootstrap(..., lags=k) resamples subjects",
     "VARMABootstrapResult": "is not here, as VARMALiNGAM is not",
     "VARMALiNGAM": "models averages of past noise, which sums of products do not tell; VARLiNGAM takes past values",
     "mLiNGAM": "fills gaps by rows; fedrcd.discover(..., missing='expected') fills them by pooled moments",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fedrcd.errors import ConfigError, DataError
+from fedrcd.errors import ConfigError, DataError, FedrcdWarning
+from fedrcd.graphs.dag import total_effects
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
+from fedrcd.lingam.results_over_time import LongitudinalBootstrapResult, over_times, require_replicates
 from fedrcd.typing import Matrix, Vector
 
 
@@ -26,7 +29,7 @@ class LongitudinalLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     measure : str
         Must be "pwling".
     random_state : int, optional
-        Taken, and without effect: nothing here is random.
+        Seed of `bootstrap`.
 
     Attributes
     ----------
@@ -56,16 +59,55 @@ class LongitudinalLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         self.causal_orders_: list[list[Any]] = [[np.nan] * p for _ in range(lags)]
         self.adjacency_matrices_ = np.full((len(tables), lags + 1, p, p), np.nan)
         self.residuals_ = np.zeros((len(tables), n, p))
+        self._of_residuals: dict[int, DirectLiNGAM] = {}
         for t in range(lags, len(tables)):
             past = np.concatenate([tables[t - lag] for lag in range(1, lags + 1)], axis=1)
             taken = np.linalg.lstsq(past - past.mean(axis=0), tables[t] - tables[t].mean(axis=0), rcond=None)[0]
             self.residuals_[t] = tables[t] - past @ taken
             model = DirectLiNGAM().fit(self.residuals_[t])
+            self._of_residuals[t] = model
             left = np.eye(p) - model.adjacency_matrix_
             self.causal_orders_.append(model.causal_order_)
             before = [left @ taken[lag * p : (lag + 1) * p].T for lag in range(lags)]
             self.adjacency_matrices_[t] = np.stack([model.adjacency_matrix_, *before])
         return self
+
+    def bootstrap(
+        self, X_list: Sequence[Any], n_sampling: int, start_from_t: int | None = None
+    ) -> LongitudinalBootstrapResult:
+        """Replicates of the fit on rows drawn with replacement, each with all its times.
+
+        Total effects are from `start_from_t` on; by default from the first time that has enough of a past.
+        """
+        first = self.n_lags if start_from_t is None else start_from_t
+        if first < self.n_lags:
+            raise ConfigError(f"start_from_t must be at least {self.n_lags}, the number of lags, got {first}")
+        rng = np.random.default_rng(self.random_state)
+        tables = [np.asarray(table, dtype=np.float64) for table in X_list]
+        (n, p), times = tables[0].shape, len(tables)
+        direct, total = [], np.zeros((require_replicates(n_sampling), times * p, times * p))
+        for effects in total:
+            drawn = rng.integers(n, size=n)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FedrcdWarning)  # said of the tables themselves
+                again = LongitudinalLiNGAM(self.n_lags).fit([table[drawn] for table in tables])
+            direct.append(again.adjacency_matrices_)
+            effects[first * p :, first * p :] = total_effects(over_times(direct[-1], first, times - 1))
+        return LongitudinalBootstrapResult(times, np.stack(direct), total)
+
+    def estimate_total_effect2(self, from_t: int, from_index: int, to_t: int, to_index: int) -> float:
+        """The effect of a column at one time on another, not earlier, over all paths of the fitted graph."""
+        p = self.adjacency_matrices_.shape[-1]
+        effects = total_effects(over_times(self.adjacency_matrices_, from_t, to_t))
+        return float(effects[p * (to_t - from_t) + to_index, from_index])
+
+    def get_error_independence_p_values(self) -> Matrix:
+        """By time: p-values that the errors of each pair are independent; NaN where the data cannot tell."""
+        times, _, p, _ = self.adjacency_matrices_.shape
+        p_values = np.full((times, p, p), np.nan)
+        for t, model in self._of_residuals.items():
+            p_values[t] = model.get_error_independence_p_values(self.residuals_[t])
+        return p_values
 
     def estimate_total_effect(
         self, X_t: Sequence[Any], from_t: int, from_index: int, to_t: int, to_index: int

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fedrcd.errors import ConfigError, DataError
+from fedrcd.errors import ConfigError, DataError, FedrcdWarning
+from fedrcd.graphs.dag import total_effects
 from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.graphs.over_time import widened
 from fedrcd.lingam.direct_lingam import DirectLiNGAM
+from fedrcd.lingam.results_over_time import VARBootstrapResult, require_replicates
 from fedrcd.methods.past import by_lag, now
 from fedrcd.methods.weights import Weights
 from fedrcd.typing import Matrix, Vector
@@ -35,7 +39,7 @@ class VARLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
     lingam_model : estimator, optional
         Orders the residuals; by default `DirectLiNGAM`.
     random_state : int, optional
-        Taken, and without effect: nothing here is random.
+        Seed of `bootstrap`.
 
     Attributes
     ----------
@@ -74,6 +78,7 @@ class VARLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         self.lags_ = len(coefs)
         self.residuals_ = rows[self.lags_ :] - _explained(rows, coefs)
         model = (self.lingam_model or DirectLiNGAM()).fit(self.residuals_)
+        self._of_residuals, self._coefs = model, coefs
         self.causal_order_: list[int] = list(model.causal_order_)
         B: Matrix = np.asarray(model.adjacency_matrix_)
         left = np.eye(len(B)) - B
@@ -92,6 +97,33 @@ class VARLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         predictors = joined[:, [from_index + p * from_lag, *(parents + p * from_lag)]]
         effects: Vector = np.linalg.lstsq(predictors, joined[:, to_index], rcond=None)[0]
         return float(effects[0])
+
+    def bootstrap(self, X: Any, n_sampling: int) -> VARBootstrapResult:
+        """Replicates of the fit on series made anew: the fitted autoregression, and residuals drawn with replacement.
+
+        As in `lingam`, replicates go back as many steps as the fit.
+        """
+        rng = np.random.default_rng(self.random_state)
+        rows: Matrix = np.asarray(X, dtype=np.float64)
+        self.fit(rows)
+        direct, total = [], []
+        for _ in range(require_replicates(n_sampling)):
+            again = VARLiNGAM(self.lags_, None, self.prune, self.ar_coefs, self.lingam_model)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FedrcdWarning)  # said of the series itself
+                again.fit(_made_anew(self._coefs, self.residuals_, len(rows), rng))
+            direct.append(np.concatenate(list(again.adjacency_matrices_), axis=1))
+            total.append(_total(again.adjacency_matrices_))
+        return VARBootstrapResult(np.stack(direct), np.stack(total))
+
+    def estimate_total_effect2(self, n_features: int, from_index: int, to_index: int, from_lag: int = 0) -> float:
+        """The effect of a column, so many steps before, on another, over paths of the fitted graph."""
+        return float(_total(self.adjacency_matrices_)[to_index, n_features * from_lag + from_index])
+
+    def get_error_independence_p_values(self) -> Matrix:
+        """P-values that the errors of each pair are independent, by cross cumulants; NaN where the data cannot tell."""
+        p_values: Matrix = self._of_residuals.get_error_independence_p_values(self.residuals_)
+        return p_values
 
     def _coefficients(self, rows: Matrix) -> Matrix:
         """Those of the autoregression without a constant, with as many steps back as the criterion wants."""
@@ -112,6 +144,20 @@ class VARLiNGAM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no t
         cov: Matrix = np.asarray(np.cov(beside, rowvar=False, bias=True), dtype=np.float64)
         B = Weights("bic").along(order, cov, len(beside), Constraints.none(p).with_past(lags))
         return np.stack([now(B, lags), *by_lag(B, lags).values()])
+
+
+def _made_anew(coefs: Matrix, residuals: Matrix, n: int, rng: np.random.Generator) -> Matrix:
+    """A series by the autoregression, with residuals drawn with replacement; it begins with these alone."""
+    rows: Matrix = residuals[rng.integers(len(residuals), size=n)]
+    for t in range(len(coefs), n):
+        for lag, coef in enumerate(coefs, 1):
+            rows[t] += coef @ rows[t - lag]
+    return rows
+
+
+def _total(effects: Matrix) -> Matrix:
+    """Total effects of variables now and so many steps before; as in `lingam`, nothing acts on what was before."""
+    return total_effects(widened(effects[0], dict(enumerate(effects[1:], 1))))[: len(effects[0])]
 
 
 def _beside(rows: Matrix, lags: int) -> Matrix:

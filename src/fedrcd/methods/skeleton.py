@@ -162,7 +162,7 @@ class Parts(Generic[T]):
         judges = self.judge is not None and marginals.even and not setting.fills_gaps and not setting.past
         doubt = self.judge(evidence.statistic, order) if self.judge and judges else None
         if self.hidden is None:
-            doubted = doubt is None or doubt.doubtful
+            doubted = doubt.doubtful if doubt else not setting.past  # effects of before are small, and not judged
             B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints, doubted=doubted)
             return Estimate(order, B, tuple(steps), marginals, start, doubt=doubt)
         order, B, hidden = self.hidden(evidence.statistic, order, setting.constraints)
