@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import fedrcd
 from fedrcd.api.discovery import Discovery
-from fedrcd.data.past_names import past_names
 from fedrcd.errors import ConfigError, DataError
+from fedrcd.graphs.past_names import past_names
 
 NAMES = ("a", "b", "c")
 B0 = np.array([[0.0, 0.0, 0.0], [0.8, 0.0, 0.0], [0.0, -0.7, 0.0]])
@@ -102,8 +102,23 @@ def test_knowledge_is_about_now():
     found = over_time(panel(), knowledge=known)
     assert found.order.index("b") < found.order.index("a")
     assert found.adjacency.loc["b", "a"] == 0
-    with pytest.raises(ConfigError, match=r"c\[t-1\]"):
-        over_time(panel(), knowledge=fedrcd.Knowledge(required=[("c[t-1]", "a")]))
+
+
+def test_knowledge_is_about_effects_of_before_too():
+    known = fedrcd.Knowledge(required=[("c[t-1]", "a")], forbidden=[("a[t-1]", "c")])
+    for method in ("fedrcd-s", "fedrcd-se", "fed-direct"):
+        found = over_time(panel(), method=method, knowledge=known).lagged[1]
+        assert found.loc["a", "c"] != 0
+        assert found.loc["c", "a"] == 0
+    for stated, problem in (
+        ({"required": [("a", "c[t-1]")]}, r"c\[t-1\]"),
+        ({"required": [("b[t-1]", "c[t-1]")]}, "nothing acts on what was before"),
+        ({"before": [("c[t-1]", "a")]}, r"c\[t-1\]"),
+        ({"required": [("c[t-1]", "a")], "forbidden": [("c[t-1]", "a")]}, "both required and forbidden"),
+        ({"required": [("c[t-2]", "a")]}, r"c\[t-2\]"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            over_time(panel(), knowledge=fedrcd.Knowledge(**stated))
 
 
 @pytest.mark.parametrize("lags", [1, 2])
@@ -216,7 +231,7 @@ def test_exports_have_the_effects_of_earlier_values():
     strongest = found.lagged_edges()[0]
     assert (strongest.cause, strongest.lag, strongest.effect) == ("a", 1, "a")
     with pytest.raises(ConfigError, match="has no effects over time"):
-        fedrcd.discover(panel()[list(NAMES)]).unrolled()
+        fedrcd.discover(panel()[list(NAMES)].sample(frac=1, random_state=0)).unrolled()
     with pytest.raises(ConfigError, match="steps must be a whole number"):
         found.impulse_responses(-1)
 
@@ -261,7 +276,6 @@ def test_what_cannot_be_had_is_refused_in_one_line():
         (lambda: fedrcd.discover(frame.to_numpy()[:, :3].astype(float), lags=1, time="t"), "an array has no columns"),
         (lambda: over_time(fedrcd.Table(frame, "A", id="who")), "name the column by subject"),
         (lambda: over_time(fedrcd.in_process(frame[list(NAMES)])), "lags is set where the transport is made"),
-        (lambda: fedrcd.check(frame, lags=1, time="visit", subject="who"), "not offered yet"),
         (lambda: over_time(frame, lags="auto", masked=True), "masked runs ask once"),
     ):
         with pytest.raises(ConfigError, match=problem):
@@ -289,3 +303,38 @@ def test_longitudinal_lingam_refuses_what_it_cannot_order():
         LongitudinalLiNGAM().fit([rows, rows[:40]])
     with pytest.raises(ConfigError, match="from_t must be at least 1"):
         LongitudinalLiNGAM().fit([rows, rows[::-1]]).estimate_total_effect([rows, rows], 0, 0, 1, 1)
+
+
+def test_checks_are_of_what_the_past_leaves():
+    found = fedrcd.check(panel(subjects=500, seed=3), lags=1, time="visit", subject="who", weights="bic")
+    assert found.doubtful == []
+    assert len(found.residuals()) == 3
+    assert (found.residuals()["kurtosis"] > 2).all()  # of Laplace noise, whatever the rows are
+    again = fedrcd.check(panel(subjects=500, seed=3), found.discovery)
+    assert again["independence"].verdict == found["independence"].verdict != "doubtful"
+    turned = fedrcd.Knowledge(before=[("c", "b"), ("b", "a")])
+    wrong = fedrcd.check(panel(subjects=500, seed=3), lags=1, time="visit", subject="who", knowledge=turned)
+    assert wrong["independence"].verdict == "doubtful"
+
+
+def test_a_run_that_ignores_time_says_so():
+    columns = panel(subjects=20)[list(NAMES)]
+    with pytest.warns(fedrcd.errors.CoverageWarning, match="are like those before them"):
+        found = fedrcd.discover(columns)
+    assert any("lags=" in note for note in found.notes)
+    assert not any("lags=" in note for note in fedrcd.discover(columns.sample(frac=1, random_state=0)).notes)
+    assert not any("lags=" in note for note in fedrcd.discover(panel().drop(columns="visit"), subject="who").notes)
+
+
+@pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
+def test_subjects_stay_together_without_lags_too():
+    table = panel(subjects=60).drop(columns="visit")
+    table[list(NAMES)] += 3 * table.groupby("who")[list(NAMES)].transform("mean").to_numpy()  # what subjects differ by
+    found = fedrcd.bootstrap(table, "fedrcd-s", subject="who", n_sampling=50, groups=10, random_state=0)
+    assert found.names == NAMES
+    wide = found.intervals()
+    rows = fedrcd.bootstrap(table[list(NAMES)], "fedrcd-s", resample="rows", n_sampling=50, random_state=0)
+    narrow = rows.intervals()
+    assert (wide["high"] - wide["low"]).median() > (narrow["high"] - narrow["low"]).median()
+    with pytest.raises(ConfigError, match="names a column of a DataFrame"):
+        fedrcd.discover(table[list(NAMES)].to_numpy(), subject="who")

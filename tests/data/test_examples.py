@@ -17,9 +17,11 @@ from fedrcd.data.examples import (
     sachs_tables,
     sachs_truths,
     vertical_federation,
+    visits_model,
     write_examples,
     write_sachs,
     write_vertical,
+    write_visits,
 )
 from fedrcd.data.federation import read_federation
 from fedrcd.errors import SitesWarning
@@ -162,3 +164,13 @@ def test_the_source_of_sachs_is_told_beside_the_tables(tmp_path):
     told = (tmp_path / "SOURCE.txt").read_text(encoding="utf-8")
     assert "Science 308 (2005)" in told
     assert "licence" in told
+
+
+def test_the_visits_tell_what_acts_within_a_visit_and_later(tmp_path):
+    write_visits(tmp_path)
+    model, federation = visits_model(), read_federation(tmp_path / "federation.toml")
+    found = discover(federation_tables(federation, sorted(tmp_path.glob("*.csv"))))
+    assert found.order == ("dose", "pain", "sleep")
+    assert ((found.lagged_effects[1] != 0) == (model.lagged[0] != 0)).all()
+    assert np.abs(found.B - model.now.B).max() < 0.15
+    assert found.rows == (220 + 180) * 5

@@ -9,7 +9,6 @@ import pytest
 import fedrcd
 from fedrcd.api.from_ledger import discover_stored
 from fedrcd.data.federation import read_federation, write_federation
-from fedrcd.data.past_names import past_names
 from fedrcd.data.site_file import read_site
 from fedrcd.errors import ConfigError, DataError
 from fedrcd.federation.coordinator.conduct import Conductor
@@ -21,6 +20,7 @@ from fedrcd.federation.site.check import check_site
 from fedrcd.federation.site.editions.choosing import EditionWaits
 from fedrcd.federation.site.erasure import renew, strike_rows
 from fedrcd.federation.site.release import Occasion
+from fedrcd.graphs.past_names import past_names
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.transport import Setting

@@ -144,8 +144,9 @@ def bootstrap_of(finding: Finding, background: Background, *, warn: int = 0) -> 
 
 def _constraints(known: Knowledge | None, names: Sequence[str], past: int) -> Constraints | None:
     """What is known of the variables of now, and of time."""
-    constraints = known.constraints(names) if known else None
-    return (constraints or Constraints.none(len(names))).with_past(past) if past else constraints
+    if known:
+        return known.constraints(names, past)
+    return Constraints.none(len(names)).with_past(past) if past else None
 
 
 def _over(prepared: Prepared, transport: InProcess) -> Prepared:

@@ -18,11 +18,11 @@ from fedrcd.api.leave_one_site_out import Without, cannot_be_spared, changes_wit
 from fedrcd.api.result_over_time import identified, require_past, require_steps, response_table
 from fedrcd.confidence.response_errors import response_errors
 from fedrcd.confidence.standard_errors import effect_errors
-from fedrcd.data.past_names import earlier
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import ancestry, total_effects
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.graphs.over_time import responses, widened
+from fedrcd.graphs.past_names import earlier
 from fedrcd.methods.past import by_lag, now
 from fedrcd.methods.weights import refit
 from fedrcd.typing import IntMatrix, Matrix

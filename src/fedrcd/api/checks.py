@@ -19,7 +19,6 @@ from fedrcd.methods.deflations.pairs import ask_pairs
 from fedrcd.methods.settings import AUTO, Settings, with_settings
 from fedrcd.methods.skeleton import Estimate
 from fedrcd.protocol.driver import run as drive
-from fedrcd.protocol.transport import Transport
 from fedrcd.runs.finding import Checked, Finding
 from fedrcd.runs.replay import Remembering
 from fedrcd.typing import IntVector
@@ -138,16 +137,9 @@ def check(
         if isinstance(method, Discovery):
             return _check_given(tables, method, settings, level, report.of_traffic)
         prepared = prepare(tables, Settings.of(method, **settings), progress=report.of_traffic)
-        require_checkable(prepared.transport)
+        require_no_checks(prepared.transport)
         found = prepared.run.find(check=True)
     return checks_of(found, prepared.background(), level, warn=2)
-
-
-def require_checkable(transport: Transport) -> None:
-    """Raise where checks are not offered: under masks, and for rows that go back in time."""
-    require_no_checks(transport)
-    if transport.setting.past:
-        raise ConfigError("checks of rows that go back in time are not offered yet: rows of a series are no sample")
 
 
 def checks_of(finding: Finding, background: Background, level: float = 0.05, *, warn: int = 0) -> Checks:
@@ -162,7 +154,8 @@ def judge(found: Discovery, checked: Checked, level: float) -> Checks:
     costs = checked.rounds, checked.bytes_sent
     if checked.residuals is None:
         return Checks(found, (*no_residuals(checked.problem, found.names), checked.scale), None, *costs)
-    findings = assess(checked.residuals, found.names, _places(found), found.B != 0, checked.scale, level)
+    residuals = checked.residuals.of_first(len(found.names))  # given their past, those of now are as a sample
+    findings = assess(residuals, found.names, _places(found), found.B != 0, checked.scale, level)
     return Checks(found, findings.checks, findings, *costs)
 
 
@@ -174,11 +167,12 @@ def _check_given(
     if made.weights == BY_BOOTSTRAP:
         made = by_bootstrap(made)[1]
     run = prepare(tables, Settings.of(**{**made.arguments(), **given}), progress=progress).run
-    require_checkable(run.transport)
+    require_no_checks(run.transport)
     heard, order = Remembering(run.transport), _places(found)
     _, marginals = drive(ask_pairs(run.setting, 2, "plug-in", complete=True), heard)
     before = replace(heard.traffic)
-    checked = run.check(Estimate(order, found.B, (), marginals, order), None)
+    whole = np.array([*run.setting.past_variables, *order], dtype=np.int64)
+    checked = run.check(Estimate(whole, found.B, (), marginals, whole), None)
     rounds, bytes_sent = before.rounds + checked.rounds, before.bytes_sent + checked.bytes_sent
     return judge(found, replace(checked, rounds=rounds, bytes_sent=bytes_sent), level)
 

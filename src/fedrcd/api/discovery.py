@@ -13,11 +13,11 @@ import numpy as np
 
 from fedrcd.api.discovery_file import from_text, read_text, require_consistent, to_text
 from fedrcd.api.result_over_time import identified, responses_of, unrolled_of
-from fedrcd.data.past_names import past_names
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.graphs.dag import identified_total_effects, standardised_effects, total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
 from fedrcd.graphs.over_time import widened
+from fedrcd.graphs.past_names import past_names
 from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
 

@@ -219,7 +219,7 @@ class Machines:
             **asked,
         )
         if settings.knowledge is not None:
-            settings.knowledge.constraints(self.federation.present)
+            settings.knowledge.constraints(self.federation.present, self.federation.lags)
         return plan
 
     def resampled(

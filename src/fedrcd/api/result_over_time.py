@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedrcd.confidence.response_errors import HORIZON
-from fedrcd.data.past_names import past_names
 from fedrcd.errors import ConfigError
 from fedrcd.graphs.over_time import order_unrolled, responses, unrolled
+from fedrcd.graphs.past_names import past_names
 from fedrcd.typing import Matrix
 
 if TYPE_CHECKING:

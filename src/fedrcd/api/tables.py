@@ -17,10 +17,10 @@ from fedrcd.api.over_time import tables_of_subjects, tables_with_past
 from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
 from fedrcd.data.past import SeriesReport
-from fedrcd.data.past_names import past_names
 from fedrcd.data.rows import count_rows, is_complete
 from fedrcd.data.table import Table
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.past_names import past_names, steps_back
 from fedrcd.methods.auto import AUTO, FEW_ROWS, Choice, Circumstances, choose, require_memory
 from fedrcd.methods.card import Card
 from fedrcd.methods.costs import Job, available_memory
@@ -99,6 +99,7 @@ def prepare(
         return Prepared(replace(_over(source, settings, one_round=one_round), device=where.card))
     settings, lags_chosen, asked_before = _with_lags(source, settings, progress)
     blocks, names, series = _read(source, settings)
+    settings = _going_back_as_named(settings, names)
     if settings.knowledge is not None:
         settings = replace(settings, knowledge=as_knowledge(settings.knowledge, _present(names, settings)))
     choice = Choice(settings.method, "")
@@ -174,6 +175,7 @@ def in_process(
     _require_no_noise(given)
     given, *_ = _with_lags(tables, given, progress)
     blocks, names, _ = _read(tables, given)
+    given = _going_back_as_named(given, names)
     if given.stack and len(blocks) > 1:
         blocks = _one_block(blocks, "in_process")
     transport, _ = _embed(blocks, names, given, progress)
@@ -225,6 +227,11 @@ def _with_lags(source: Any, settings: Settings, progress: Progress | None) -> tu
     sums = transport.pool(setting.pairs(2))
     lags = choose_lags(pair_cumulants(sums, setting.frame).cov, sums.most_rows, MOST_LAGS)
     return replace(settings, lags=lags), f"lags={lags} because its BIC is least of 1 to {MOST_LAGS}", transport.traffic
+
+
+def _going_back_as_named(settings: Settings, names: Sequence[str]) -> Settings:
+    """Settings for rows that have their past already, as their names tell: those of a site, by a federation file."""
+    return settings if settings.lags else replace(settings, lags=steps_back(names))
 
 
 def _present(names: Sequence[str], settings: Settings) -> Sequence[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.table import Table
 
     from fedrcd.api.discovery import Discovery
 
@@ -146,7 +147,24 @@ def show(found: Discovery) -> None:
         unit = [escape(unit_of_weight(found, edge.cause, edge.effect))] if found.units else []
         table.add_row(escape(edge.cause), escape(edge.effect), f"{edge.weight:+.4g}", *unit)
     console.print(table)
+    if found.lagged_effects:
+        console.print(_over_time(found))
     show_notes(console, found.notes)
+
+
+def _over_time(found: Discovery) -> Table:
+    """Effects of earlier values, for people."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="effects of earlier values, largest first", title_justify="left")
+    for name in ("cause", "steps before"):
+        table.add_column(name, overflow="fold")
+    table.add_column("effect", overflow="fold")
+    table.add_column("weight", justify="right")
+    for edge in found.lagged_edges():
+        table.add_row(escape(edge.cause), str(edge.lag), escape(edge.effect), f"{edge.weight:+.4g}")
+    return table
 
 
 def show_notes(console: Console, notes: Sequence[str]) -> None:

@@ -12,7 +12,9 @@ from fedrcd.suggest import did_you_mean
 
 
 def example(
-    name: Annotated[str, typer.Argument(help="hospitals, hospitals-local-units, sachs or vertical.")] = "hospitals",
+    name: Annotated[
+        str, typer.Argument(help="hospitals, hospitals-local-units, sachs, vertical, visits.")
+    ] = "hospitals",
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("example"),
 ) -> None:
     """Write the tables of an example, one per site, with its federation.toml and what is known of the truth."""

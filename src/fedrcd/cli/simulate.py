@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -44,6 +44,9 @@ def simulate(
     ] = None,
     blocks: Annotated[int | None, typer.Option(help=f"Hybrid split: blocks of rows, {BLOCKS} by default.")] = None,
     standardise: Annotated[bool, typer.Option(help="Divide every column by its standard deviation.")] = False,
+    lags: Annotated[int, typer.Option(help="Steps of time that effects last; subjects are seen several times.")] = 0,
+    subjects: Annotated[int, typer.Option(help="With --lags: subjects per site; 1 for one series.")] = 500,
+    visits: Annotated[int, typer.Option(help="With --lags: rows of each subject.")] = 6,
     parquet: Annotated[bool, typer.Option(help="Write Parquet instead of CSV.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
@@ -54,6 +57,15 @@ def simulate(
     from fedrcd.data.simulate.partition import as_federation
     from fedrcd.data.simulate.topologies import topology as load_topology
 
+    if lags:
+        if topology is not None or partition != "horizontal" or scheme is not None or standardise:
+            raise ConfigError("--lags goes with p, sites, noise, density, degree, subjects and visits alone")
+        from fedrcd.cli.simulate_over_time import simulate_over_time
+
+        given: dict[str, Any] = {"p": p, "sites": sites, "lags": lags, "subjects": subjects, "visits": visits}
+        how: dict[str, Any] = {"noise": noise, "density": density, "degree": degree, "parquet": parquet, "seed": seed}
+        print(simulate_over_time(out, **given, **how))
+        return
     n = rows * _number_of_blocks(partition, sites, rows, scheme, blocks)
     rng = np.random.default_rng(seed)
     names, dag = (None, None) if topology is None else load_topology(topology)

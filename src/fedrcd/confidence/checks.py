@@ -101,7 +101,7 @@ def gaussian_from_cumulants(
 
     W = np.empty_like(cumulants.cov)
     W[order] = residual_rows(cumulants.cov, order.tolist())
-    skew, kurt = cumulants.of_combinations(W)
+    skew, kurt = (each[: len(names)] for each in cumulants.of_combinations(W))  # those of steps before come after
     p_values = chi2.sf(rows * (skew**2 / 6 + kurt**2 / 24), 2)
     unknown = np.full(len(p_values), np.nan)
     return gaussian_check(NonGaussianity(skew, unknown, kurt, unknown, p_values), names, level)

@@ -53,9 +53,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedrcd.data.agreed import Agreed
-from fedrcd.data.past_names import past_names, steps_back
 from fedrcd.data.toml_file import read_toml
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.graphs.past_names import past_names, steps_back
 from fedrcd.statistics.coverage import Holding, Layout
 from fedrcd.statistics.frame import Frame
 from fedrcd.suggest import did_you_mean
@@ -159,7 +159,7 @@ class Federation:
             raise ConfigError(f"unit: must be one of {', '.join(map(repr, UNITS))}, got {self.unit!r}")
         if self.agreed.knowledge is not None:
             try:
-                self.agreed.knowledge.constraints(self.present)
+                self.agreed.knowledge.constraints(self.present, self.lags)
             except ConfigError as problem:
                 raise ConfigError(f"[agreed] knowledge: {problem}") from None
         if self.colluding < 1:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.past_names import past_names
 from fedrcd.data.series import Series
 from fedrcd.data.table import Table
 from fedrcd.errors import DataError
+from fedrcd.graphs.past_names import past_names
 from fedrcd.typing import BoolMatrix, IntVector
 
 EVEN = 1e-6

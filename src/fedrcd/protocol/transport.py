@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from fedrcd.data.past_names import earlier
 from fedrcd.graphs.knowledge.constraints import Constraints
 from fedrcd.graphs.knowledge.statements import Knowledge
+from fedrcd.graphs.past_names import earlier
 from fedrcd.protocol.accept import accept
 from fedrcd.protocol.combine import Pooling, in_the_clear
 from fedrcd.protocol.direction_question import DirectionQuestion, DirectionTensorQuestion
@@ -133,9 +133,9 @@ class Setting:
 
     def knowing(self, known: Knowledge | None) -> Setting:
         """The same with what is known of the graph, and of time: nothing that is now affects what was before."""
-        constraints = known.constraints(self.present) if known else None
-        if self.past:
-            constraints = (constraints or Constraints.none(len(self.present))).with_past(self.past)
+        constraints = known.constraints(self.present, self.past) if known else None
+        if self.past and constraints is None:
+            constraints = Constraints.none(len(self.present)).with_past(self.past)
         return self if constraints is None else replace(self, constraints=constraints)
 
     def candidates(self, placed: Sequence[int]) -> list[int] | None:

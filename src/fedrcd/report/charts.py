@@ -23,17 +23,22 @@ LINES = 110
 """Width between two columns of names."""
 
 
-def heat_map(totals: Matrix, shown: Matrix, names: Sequence[str]) -> str:
-    """Total effects along the order: a cell per cause (column) and effect (row), the stronger the more colour.
+TOTALS = "Heat map of total effects: columns are causes, rows are effects, both in causal order"
+
+
+def heat_map(totals: Matrix, shown: Matrix, names: Sequence[str], title: str = TOTALS) -> str:
+    """Total or other effects along the order: a cell per cause (column) and effect (row), the stronger the more colour.
 
     Parameters
     ----------
     totals : (p, p) array
-        Total effects in units of the data, rows and columns in causal order.
+        Effects in units of the data, rows and columns in causal order.
     shown : (p, p) array
         What the colours show.
     names : (p,) sequence of str
         In causal order.
+    title : str
+        What it shows.
     """
     named = len(names) <= NAMED
     cell = max(CELL, min(44, 420 // len(names))) if named else SMALL_CELL
@@ -41,7 +46,7 @@ def heat_map(totals: Matrix, shown: Matrix, names: Sequence[str]) -> str:
     margin = 8 * max(map(len, labels)) + 14 if named else 8
     side = margin + cell * len(names) + 2
     shares = relative(shown)
-    parts = [_open(side, side, "Heat map of total effects: columns are causes, rows are effects, both in causal order")]
+    parts = [_open(side, side, title)]
     if named:
         for i, text in enumerate(map(escape, labels)):
             middle = margin + cell * i + cell / 2 + 4

@@ -23,6 +23,8 @@ from fedrcd.statistics.coverage import Layout
 
 MOST_TOTALS = 500
 """Total effects that are listed besides being drawn."""
+UNROLLED = 24
+"""Variables of steps before up to which the graph of now and before is drawn."""
 MOST_PAIRS = 100
 """Pairs of variables that are listed, of those that changed places or whose effect is not identified."""
 PAGE_COLOURS = {name: f"var(--{name})" for name in ("text", "border", "positive", "negative", "hidden")} | {
@@ -88,6 +90,7 @@ def write_page(
         large=large,
         not_identified=_not_identified(result),
         lagged=_lagged(result),
+        **_pictures_over_time(result),
         **_totals(result),
         **_scale(result),
         **_sites(result),
@@ -210,6 +213,23 @@ def _lagged(result: Result) -> list[dict[str, Any]]:
         for lag, effects in sorted(result.lagged_effects.items())
         for i, j in sorted(np.argwhere(np.nan_to_num(effects)).tolist(), key=lambda at: -abs(effects[tuple(at)]))
     ]
+
+
+def _pictures_over_time(result: Result) -> dict[str, Any]:
+    """A heat map of the effects at each lag, and the graph of now and before, where there are few variables."""
+    if not result.lagged_effects or len(result.names) > MAPPED:
+        return {"lag_maps": [], "unrolled": ""}
+    order = order_indices(result)
+    along = np.ix_(order, order)
+    maps = []
+    for lag, effects in sorted(result.lagged_effects.items()):
+        values = np.nan_to_num(effects)
+        what = f"Heat map of effects {lag} steps later: columns are causes, rows are effects, in causal order"
+        picture = heat_map(values[along], strengths(result, values)[along], result.order, what)
+        maps.append({"lag": lag, "picture": _markup(picture)})
+    whole = result.unrolled() if len(result.names) * len(maps) <= UNROLLED else None
+    picture = "" if whole is None else _markup(draw_svg(whole, colours=PAGE_COLOURS, background="none"))
+    return {"lag_maps": maps, "unrolled": picture}
 
 
 def _scale(result: Result) -> dict[str, Any]:

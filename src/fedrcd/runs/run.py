@@ -17,6 +17,7 @@ from fedrcd.confidence.replicates import Resampled, one_round, resample_groups
 from fedrcd.errors import ProtocolError
 from fedrcd.methods.card import Card
 from fedrcd.methods.on_card import on_card
+from fedrcd.methods.past import at_present
 from fedrcd.methods.registry import build
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
@@ -146,7 +147,9 @@ class Run:
 
         `standardised` is the order of standardised variables.
         """
-        scale, heard = scale_check(self.card, estimate, standardised), Remembering(self.transport)
+        p, heard = len(self.setting.present), Remembering(self.transport)
+        ordered = None if standardised is None else standardised[standardised < p]
+        scale = scale_check(self.card, at_present(estimate, self.setting.past), ordered)
         before, problem = replace(heard.traffic), ""
         residuals: ResidualSums | None = None
         try:

@@ -81,6 +81,12 @@ class ResidualSums(FloatSums):
             and self.site.sums.shape == (7, p)
         )
 
+    def of_first(self, p: int) -> ResidualSums:
+        """The sums of the first p residuals alone."""
+        c21, c31, c22, squares = (array[:p, :p] for array in (self.c21, self.c31, self.c22, self.squares))
+        site = replace(self.site, sums=self.site.sums[:, :p])
+        return ResidualSums(self.powers[:, :p], c21, c31, c22, squares, self.even[:, :p], site)
+
     def finished(self) -> ResidualSums:
         """As it leaves a site: with the site's own moments in place of its power sums."""
         return replace(self, site=self.site.site_moments())

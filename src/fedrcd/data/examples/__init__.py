@@ -20,6 +20,7 @@ from fedrcd.data.examples.three_hospitals import (
     write_examples,
 )
 from fedrcd.data.examples.vertical import vertical_federation, write_vertical
+from fedrcd.data.examples.visits import visits_federation, visits_model, write_visits
 
 __all__ = [
     "EXAMPLES",
@@ -33,9 +34,12 @@ __all__ = [
     "sachs_tables",
     "sachs_truths",
     "vertical_federation",
+    "visits_federation",
+    "visits_model",
     "write_examples",
     "write_sachs",
     "write_vertical",
+    "write_visits",
 ]
 
 
@@ -58,4 +62,5 @@ EXAMPLES = {
     "vertical": Example(
         "a clinic, a laboratory and an insurer with different columns of the same patients", write_vertical
     ),
+    "visits": Example("patients of two clinics, each seen at six visits", write_visits),
 }

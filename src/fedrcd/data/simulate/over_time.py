@@ -7,7 +7,8 @@ tenths of any shock, and rows are drawn after a hundred steps that are thrown aw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from fedrcd.data.names import default_names
 from fedrcd.data.simulate.models import LinearModel, random_model, random_weights
 from fedrcd.data.simulate.noise import Noise
 from fedrcd.errors import ConfigError
+from fedrcd.graphs.exports import edge_list
 from fedrcd.typing import Matrix
 
 STEADY = 0.9
@@ -114,3 +116,17 @@ def _slowest(mixing: Matrix, lagged: list[Matrix]) -> float:
     companion = np.eye(p * lags, k=-p)
     companion[:p] = np.concatenate([mixing @ B for B in lagged], axis=1)
     return float(np.abs(np.linalg.eigvals(companion)).max())
+
+
+def truth_over_time(model: ModelOverTime) -> str:
+    """The effects of a model as the truth files of simulations have them."""
+    truth = {
+        "variables": model.names,
+        "noise": [noise.name for noise in model.now.noise],
+        "edges": [asdict(edge) for edge in edge_list(model.now.B, model.names)],
+        "lagged": {
+            str(lag): [asdict(edge) for edge in edge_list(effects, model.names)]
+            for lag, effects in enumerate(model.lagged, 1)
+        },
+    }
+    return json.dumps(truth, indent=1) + "\n"

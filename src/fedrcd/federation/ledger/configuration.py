@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.past_names import steps_back
 from fedrcd.errors import ConfigError
 from fedrcd.federation.messages.digests import digest
+from fedrcd.graphs.past_names import steps_back
 from fedrcd.protocol.questions import PAIRS, TENSOR
 from fedrcd.protocol.transport import Setting
 from fedrcd.protocol.wire import KINDS, to_bytes

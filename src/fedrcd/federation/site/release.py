@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from fedrcd.data.federation import Federation
-from fedrcd.data.past_names import earlier
 from fedrcd.data.repeated import most_repeated
 from fedrcd.data.rows import Chunk, Converted, count_rows, is_complete
 from fedrcd.data.table import Table
@@ -53,6 +52,7 @@ from fedrcd.federation.site.rule_context import RuleContext
 from fedrcd.federation.site.secret import group_key
 from fedrcd.federation.site.store import FILL, NOW, Store
 from fedrcd.federation.site.trimming import leaving_tag, other_trim, trimmed
+from fedrcd.graphs.past_names import earlier
 from fedrcd.protocol.groups import Grouping
 from fedrcd.protocol.in_process import Within, after_own, own_frame
 from fedrcd.protocol.questions import Question

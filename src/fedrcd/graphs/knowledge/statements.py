@@ -6,7 +6,7 @@ Statements become `Constraints` for a list of variables; those that clash are na
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from fedrcd.errors import ConfigError
 from fedrcd.graphs.dag import ancestry
 from fedrcd.graphs.knowledge.compiler import Compiler
 from fedrcd.graphs.knowledge.constraints import Constraints
+from fedrcd.graphs.past_names import past_names
 from fedrcd.typing import BoolMatrix, IntMatrix, Matrix
 
 PAIRS = ("required", "forbidden", "required_paths", "forbidden_paths", "before")
+EDGES = ("required", "forbidden")
 GROUPS = ("exogenous", "sinks")
 
 
@@ -28,7 +30,7 @@ class Knowledge:
     Parameters
     ----------
     required, forbidden : sequence of (cause, effect)
-        Direct effects that exist, or do not.
+        Direct effects that exist, or do not; with lags, the cause may be a variable of a step before, `dose[t-1]`.
     required_paths, forbidden_paths : sequence of (cause, effect)
         Effects that exist, or do not, directly or through other variables.
     exogenous : sequence of str
@@ -105,9 +107,35 @@ class Knowledge:
         matrix[held.required | held.required_paths] = 1
         return matrix
 
-    def constraints(self, names: Sequence[str]) -> Constraints:
-        """The statements over numbered variables; unknown names and clashes are errors that say which."""
-        return Compiler(self, tuple(names)).compile()
+    def constraints(self, names: Sequence[str], past: int = 0) -> Constraints:
+        """The statements over numbered variables; unknown names and clashes are errors that say which.
+
+        Where rows go back so many steps, these are also about the variables of steps before, which come first; direct
+        effects of these may be stated, by names such as `dose[t-1]`.
+        """
+        before = past_names(names, past)[len(names) :]
+        of_now = {kind: [pair for pair in getattr(self, kind) if pair[0] not in before] for kind in EDGES}
+        held = Compiler(replace(self, **of_now), tuple(names)).compile()
+        if not past:
+            return held
+        held = held.with_past(past)
+        required, forbidden = (self._lagged(kind, names, before) for kind in EDGES)
+        for cause, effect in sorted(required & forbidden):
+            raise ConfigError(f"{before[cause - len(names)]!r} -> {names[effect]!r} is both required and forbidden")
+        for stated, matrix in ((required, held.required), (forbidden, held.forbidden)):
+            for cause, effect in stated:
+                matrix[effect, cause] = True
+        return held
+
+    def _lagged(self, kind: str, names: Sequence[str], before: Sequence[str]) -> set[tuple[int, int]]:
+        """Stated effects of steps before, as numbers (cause, effect)."""
+        found = set()
+        for cause, effect in getattr(self, kind):
+            if cause in before:
+                if effect not in names:
+                    raise ConfigError(f"{kind}: {effect!r} is no variable of now, and nothing acts on what was before")
+                found.add((len(names) + before.index(cause), names.index(effect)))
+        return found
 
     def violations(self, B: Matrix | BoolMatrix, order: Sequence[str], names: Sequence[str]) -> list[str]:
         """Statements that a graph (``B[i, j] != 0`` iff j -> i) or its order does not keep to, in words."""
