@@ -18,6 +18,7 @@ from fedrcd.cli.site_console import (
     Role,
     TokenName,
     Withdraw,
+    change_token,
     listening,
 )
 
@@ -60,11 +61,5 @@ def token(name: TokenName, role: Role = "view", withdraw: Withdraw = False, stat
     from fedrcd.console.actions import Actions
     from fedrcd.console.tokens import Tokens
 
-    tokens, said = Tokens(state.resolve()), f"withdrew the token of {name}"
-    if withdraw:
-        tokens.withdraw(name)
-        print(said)
-    else:
-        print(tokens.make(role, name))
-        said = f"made a token of the role {role} for {name}"
+    said = change_token(Tokens(state.resolve()), name, role, withdraw=withdraw)
     Actions(state.resolve()).note(said, by_command(""))

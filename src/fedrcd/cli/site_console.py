@@ -14,6 +14,7 @@ from fedrcd.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedrcd.console.serving import Listening
+    from fedrcd.console.tokens import Tokens
 
 __all__ = ["app"]
 
@@ -75,12 +76,16 @@ def token(
     from fedrcd.cli.site_store import opened_store
     from fedrcd.console.tokens import Tokens
 
-    tokens, said = Tokens(state.resolve()), f"withdrew the token of {name}"
-    if withdraw:
-        tokens.withdraw(name)
-        print(said)
-    else:
-        print(tokens.make(role, name))
-        said = f"made a token of the role {role} for {name}"
+    said = change_token(Tokens(state.resolve()), name, role, withdraw=withdraw)
     with opened_store(state) as store:
         store.note_action(said, by_command(""))
+
+
+def change_token(tokens: Tokens, name: str, role: str, *, withdraw: bool) -> str:
+    """Make a token and print it, or withdraw one; what was done, for the log."""
+    if withdraw:
+        tokens.withdraw(name)
+        print(f"withdrew the token of {name}")
+        return f"withdrew the token of {name}"
+    print(tokens.make(role, name))
+    return f"made a token of the role {role} for {name}"

@@ -47,11 +47,11 @@ class SeenRun:
     @property
     def state(self) -> str:
         """In one word."""
-        if self.has_result or (self.status is not None and self.status.state == "finished"):
+        if self.has_result:
             return "finished"
-        if self.is_here:
-            return self.status.state if self.status is not None else "waiting"
-        return "failed" if self.error or (self.status is not None and self.status.state == "failed") else "interrupted"
+        if self.error and not self.is_here:
+            return "failed"
+        return self.status.state if self.status is not None else "waiting"
 
     @property
     def can_resume(self) -> bool:

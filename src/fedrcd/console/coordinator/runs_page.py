@@ -14,7 +14,7 @@ from fedrcd.api.discovery import Discovery
 from fedrcd.api.machines import RUNS, Machines, Waiting
 from fedrcd.api.saved_page import saved_page
 from fedrcd.console.coordinator.place import ASKED, CoordinatorPlace, SeenRun
-from fedrcd.console.tokens import ADMINISTER, APPROVE
+from fedrcd.console.tokens import ADMINISTER
 from fedrcd.console.web import Page, Visit, document, text_file
 from fedrcd.data.federation import Federation
 from fedrcd.data.knowledge_file import read_knowledge
@@ -42,7 +42,6 @@ def pages(place: CoordinatorPlace) -> list[Page]:
             runs=[one for one in listed if not one.plan.ledger and not one.plan.asks_only],
             methods=[AUTO, *sorted(name for name, card in METHODS.items() if not card.one_table)],
             cards={name: card for name, card in METHODS.items() if not card.one_table},
-            can_start=visit.session.visitor.may(APPROVE),
         )
 
     def start(visit: Visit) -> Response:

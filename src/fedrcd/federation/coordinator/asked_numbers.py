@@ -20,7 +20,7 @@ def asked_numbers(federation: Federation, plan: RunPlan, method: str) -> dict[st
     for site in federation.sites:
         layout = cohort_layout(federation, [site.name])
         try:
-            question = next(asked.parts.rounds(asked.setting(federation, layout)))
+            question = next(asked.parts.rounds(asked.setting(federation, [site.name])))
             row = np.zeros((1, len(site.columns)))  # how many numbers there are does not depend on the rows
             table = Table(row, columns=site.columns, source="a row of zeros")
             answers = [LocalSite(site.name, table, block).answer(question, layout) for block in site.blocks]
