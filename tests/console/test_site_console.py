@@ -5,7 +5,9 @@ import io
 
 import pytest
 
+from fedrcd.console.site.rules_in_words import WORDS
 from fedrcd.federation.messages.refusals import Refusal
+from fedrcd.federation.site.disclosure import RULES
 from tests.console.places import Hospital
 
 
@@ -180,3 +182,7 @@ def test_whoever_looks_for_long_keeps_nobody_from_answering(tmp_path):
         assert hospital.ask() is None  # the store is free
         assert tables
         assert [one.outcome for one in door.store.entries()] == ["roll call"]  # as it was
+
+
+def test_every_rule_of_disclosure_has_words_for_people():
+    assert set(WORDS) == set(RULES)

@@ -18,6 +18,8 @@ WORDS = {
     "joint cells": "the same for all few-level columns together",
     "own moments": "the means and variances over all sites are near those of the rows here",
     "one chain": "the same rows are asked about along one order only",
+    "noise": "where this site answers with noise, sums leave with it, and what it costs is charged before",
+    "one path": "the same rows are asked about under a few whitenings only",
     "pair map": "residuals are those of least squares, and follow from the round before",
     "entropy map": "residuals are those of least squares, and follow from the round before",
     "move map": "residuals are those that moving one variable can meet",
