@@ -186,3 +186,9 @@ def test_whoever_looks_for_long_keeps_nobody_from_answering(tmp_path):
 
 def test_every_rule_of_disclosure_has_words_for_people():
     assert set(WORDS) == set(RULES)
+
+
+def test_a_site_that_answers_with_noise_says_what_that_has_spent(tmp_path):
+    hospital = Hospital(tmp_path, epsilon_budget=3.0)
+    with hospital.console() as client:
+        assert "Epsilon 0 of 3 is spent at delta 1e-06, by 0 answers" in client.text("/budget")

@@ -11,7 +11,7 @@ from fedrcd.console.site.place import SitePlace
 from fedrcd.console.tokens import ADMINISTER
 from fedrcd.console.web import Page, Visit
 from fedrcd.errors import ConfigError
-from fedrcd.federation.site.budget import BlockBudget, Cost, budgets, costs, renew
+from fedrcd.federation.site.budget import BlockBudget, Cost, SpentUnderNoise, budgets, costs, renew, spent_under_noise
 from fedrcd.federation.site.log import ANSWERED, RENEWED, LogEntry
 
 WIDTH, HEIGHT = 640, 160
@@ -30,9 +30,9 @@ class Spending:
 def pages(place: SitePlace) -> list[Page]:
     """The budget, and its renewal."""
 
-    def computed() -> tuple[list[BlockBudget], list[Cost]]:
+    def computed() -> tuple[list[BlockBudget], list[Cost], SpentUnderNoise | None]:
         with place.copy() as (door, tables):
-            return budgets(door, tables), costs(door, tables)
+            return budgets(door, tables), costs(door, tables), spent_under_noise(door, place.settings)
 
     def budget(visit: Visit) -> Response:
         found = visit.console.computations.find("budget", place.stamp, computed)

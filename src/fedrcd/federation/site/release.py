@@ -488,7 +488,7 @@ class Door:
         history, run = self._history(), self.store.approvals.run(occasion.run)
         in_ledger = occasion.federation == LEDGER
         budgets = [
-            allowance(history, exposure.vectors, label, self.rules.budget(count_rows(one.rows), len(one.rows.columns)))
+            allowance(history, exposure.vectors, label, self._base_budget(one))
             for one, label, exposure in zip(choice.blocks, choice.labels, exposures(choice), strict=True)
         ]
         least = min(budgets, key=lambda one: one.left)
@@ -515,6 +515,10 @@ class Door:
             is_own=compared.is_own,
             compared=compared.words,
         )
+
+    def _base_budget(self, one: Chosen) -> int:
+        """How many numbers may leave about some rows without a person's word."""
+        return self.rules_for(one.most).budget(count_rows(one.rows), len(one.rows.columns))
 
     def _grouping(self, block: str) -> Grouping | None:
         """How the rows of a block are split: by a secret of this site's own, or one it shares with those it must."""
