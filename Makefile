@@ -114,7 +114,7 @@ test-reference: setup-reference ## compare with independent packages
 	@.venv-reference/bin/python -m pytest $(PARALLEL) -m reference
 
 test-slow: setup ## more faults of real processes and clusters, some of which Flower takes a minute to notice
-	@.venv/bin/python -m pytest -m "slow" tests/federation tests/data
+	@.venv/bin/python -m pytest -m "slow" tests/federation tests/data tests/console
 
 test-network: setup ## faults between machines: a coordinator and three sites in network namespaces; needs root
 	@.venv/bin/python -m pytest -rs tests/network
