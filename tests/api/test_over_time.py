@@ -338,3 +338,49 @@ def test_subjects_stay_together_without_lags_too():
     assert (wide["high"] - wide["low"]).median() > (narrow["high"] - narrow["low"]).median()
     with pytest.raises(ConfigError, match="names a column of a DataFrame"):
         fedrcd.discover(table[list(NAMES)].to_numpy(), subject="who")
+
+
+def waves(subjects=400, seed=0):
+    """Three waves, of which the second has an effect of its own: b acts on a one wave later."""
+    rng, rows = np.random.default_rng(seed), []
+    a = rng.laplace(size=subjects)
+    b = 0.8 * a + rng.laplace(size=subjects)
+    for wave in (1, 2, 3):
+        rows.append(pd.DataFrame({"a": a, "b": b, "who": [f"s{k}" for k in range(subjects)], "visit": wave}))
+        a = 0.5 * a + (0.6 * b if wave == 1 else 0) + rng.laplace(size=subjects)
+        b = 0.8 * a + 0.4 * b + rng.laplace(size=subjects)
+    return pd.concat(rows).sample(frac=1, random_state=seed)
+
+
+def test_waves_are_tiers_with_effects_from_wave_to_wave():
+    found = fedrcd.discover(waves(), waves=True, time="visit", subject="who")
+    assert found.names == ("a@1", "b@1", "a@2", "b@2", "a@3", "b@3")
+    assert found.order == found.names
+    assert found.rows == 400
+    assert found.adjacency.loc["a@2", "b@1"] == pytest.approx(0.6, abs=0.15)
+    assert abs(found.adjacency.loc["a@3", "b@2"]) < 0.15
+    assert found.settings["waves"] is True
+
+
+def test_waves_over_tables_are_those_of_one_table():
+    table = waves()
+    parts = [table[table["who"].str[-1].isin(list("01234"))], table[table["who"].str[-1].isin(list("56789"))]]
+    frame = {f"{name}@{wave}": (0.0, 3.0) for wave in (1, 2, 3) for name in "ab"}
+    how = {"waves": True, "time": "visit", "subject": "who", "arithmetic": "exact", "frame": frame}
+    assert fedrcd.discover(parts, **how).B.tobytes() == fedrcd.discover(table, **how).B.tobytes()
+
+
+def test_waves_that_cannot_be_are_refused():
+    table = waves()
+    how = {"waves": True, "time": "visit", "subject": "who"}
+    with pytest.raises(ConfigError, match="waves=True needs time and subject"):
+        fedrcd.discover(table, waves=True, subject="who")
+    with pytest.raises(ConfigError, match="and no lags"):
+        fedrcd.discover(table, lags=1, **how)
+    with pytest.raises(DataError, match="waves must be 2 to 50"):
+        fedrcd.discover(table[table["visit"] == 1], **how)
+    with pytest.raises(ConfigError, match="makes tiers of its own"):
+        fedrcd.discover(table, knowledge=fedrcd.Knowledge(tiers=[["a@1"], ["b@1"]]), **how)
+    seen_once = table[(table["visit"] == 1) | (table["who"] != "s3")]
+    with pytest.warns(fedrcd.errors.CoverageWarning, match="1 of 400 rows"):
+        assert fedrcd.discover(seen_once, **how).rows == 399

@@ -280,3 +280,10 @@ def test_twins_and_torn_series_are_one_line(tmp_path):
 
 def test_the_ledger_of_a_past_knows_it_by_the_names(disk):
     assert configure(disk.federation, grid=ARITHMETIC["exact"]).setting().past == 1
+
+
+def test_noise_is_refused_where_it_would_hide_single_rows_alone(tmp_path):
+    """Attack: noise for one row, and a subject has four; nothing of the rows decides the refusal."""
+    disk = keyed(tmp_path, make=visited)
+    with pytest.raises(ConfigError, match="noise hides single rows"):
+        conducted(disk, Relay(disk), "fedrcd-dp", options={"epsilon": 3.0, "delta": 1e-6})

@@ -78,6 +78,9 @@ def discover(
         with the least BIC of 1 to 5, in one round more. What is ordered is then what the past leaves unexplained.
     time, subject : str
         Columns that say when a row was, and whose it is; without, rows lie in order, and in one series.
+    waves : bool
+        Make one row of all rows of a subject, with a column per variable and time, `dose@2`: what acts within a wave,
+        and from wave to wave. For subjects who were seen at the same few times.
     stack : bool
         Allow a method for one table to stack several. Only where the rows may be pooled.
     check_scale : bool

@@ -13,7 +13,7 @@ from fedrcd.api.grouping import require_seed, with_secrets
 from fedrcd.api.inputs import as_frame, as_knowledge, read_tables
 from fedrcd.api.masks import is_masked, masked_over, require_maskable
 from fedrcd.api.notes import far_apart, left_out, mostly_one_value, notes_on_sites, require_coverage, require_together
-from fedrcd.api.over_time import tables_of_subjects, tables_with_past
+from fedrcd.api.over_time import tables_in_waves, tables_of_subjects, tables_with_past
 from fedrcd.api.privacy_account import charge
 from fedrcd.api.progress import Progress
 from fedrcd.data.past import SeriesReport
@@ -98,6 +98,7 @@ def prepare(
     if is_transport(source):
         return Prepared(replace(_over(source, settings, one_round=one_round), device=where.card))
     settings, lags_chosen, asked_before = _with_lags(source, settings, progress)
+    source, settings = _in_waves(source, settings)
     blocks, names, series = _read(source, settings)
     settings = _going_back_as_named(settings, names)
     if settings.knowledge is not None:
@@ -174,6 +175,7 @@ def in_process(
     given.check()
     _require_no_noise(given)
     given, *_ = _with_lags(tables, given, progress)
+    tables, given = _in_waves(tables, given)
     blocks, names, _ = _read(tables, given)
     given = _going_back_as_named(given, names)
     if given.stack and len(blocks) > 1:
@@ -229,6 +231,14 @@ def _with_lags(source: Any, settings: Settings, progress: Progress | None) -> tu
     return replace(settings, lags=lags), f"lags={lags} because its BIC is least of 1 to {MOST_LAGS}", transport.traffic
 
 
+def _in_waves(source: Any, settings: Settings) -> tuple[Any, Settings]:
+    """Tables with a row per subject, and settings with what is known of waves; both unchanged where there are none."""
+    if not settings.waves:
+        return source, settings
+    formed, known = tables_in_waves(source, settings)
+    return formed, replace(settings, knowledge=known)
+
+
 def _going_back_as_named(settings: Settings, names: Sequence[str]) -> Settings:
     """Settings for rows that have their past already, as their names tell: those of a site, by a federation file."""
     return settings if settings.lags else replace(settings, lags=steps_back(names))
@@ -242,8 +252,8 @@ def _present(names: Sequence[str], settings: Settings) -> Sequence[str]:
 def _read(tables: Any, settings: Settings) -> tuple[list[Table], tuple[str, ...], Sequence[SeriesReport]]:
     """The blocks of rows in tables, all variables, and what became of rows that go back in time."""
     if not settings.lags:
-        given = tables_of_subjects(tables, settings.subject) if settings.subject else tables
-        checked = read_tables(given, settings.missing_codes, settings.drop)
+        given = tables_of_subjects(tables, settings.subject) if settings.subject and not settings.waves else tables
+        checked = read_tables(given, settings.missing_codes, () if settings.waves else settings.drop)
         return checked, _all_variables(checked, settings.variables), ()
     formed, reports = tables_with_past(tables, settings)
     lags = MOST_LAGS if settings.lags == AUTO else int(settings.lags)

@@ -171,6 +171,11 @@ class Federation:
         return self.variables[: len(self.variables) // (self.lags + 1)]
 
     @property
+    def single_rows(self) -> bool:
+        """Whether rows are protected one by one, and none is part of another: what noise is made for."""
+        return self.unit == "row" and not self.lags
+
+    @property
     def rows_of_unit(self) -> int:
         """Rows that one of a site's may be part of, where rows are protected: its own, and those that come after it."""
         return self.lags + 1 if self.unit == "row" else 1

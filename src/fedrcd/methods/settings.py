@@ -83,6 +83,7 @@ class Settings:
     lags: int | Literal["auto"] = _setting(0, str, "Steps of time that every row goes back, or auto.")
     time: str = _setting("", str, "Column of times: numbers, dates or ISO 8601.")
     subject: str = _setting("", str, "Column of subjects, each with a series of its own.")
+    waves: bool = _setting(False, bool, "A row per subject and columns per time: effects from wave to wave.")
     hidden: bool = _setting(False, bool, "Look for causes that were not measured, in one round.")
     stack: bool = _setting(False, bool, "Let a method for one table stack several.")
     knowledge: Any = _setting(None, "path", "TOML file of prior knowledge about the graph, which is enforced.")
@@ -158,7 +159,7 @@ class Settings:
         if trim is not None and not (isinstance(trim, Real) and not isinstance(trim, bool) and float(trim) > 0):
             raise ConfigError(f"trim must be a number above 0, got {trim!r}")
         self._check_lags()
-        for name in ("stack", "masked", "hidden"):
+        for name in ("stack", "masked", "hidden", "waves"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.masked:
@@ -213,7 +214,7 @@ class Settings:
                 "epsilon needs a declared frame, frame={name: (centre, scale)}, of what is known without these rows: "
                 "one that is made from them tells of them"
             )
-        for name in self.changed(("within", "missing", "trim", "lags", *(() if declared else ("masked",)))):
+        for name in self.changed(("within", "missing", "trim", "lags", "waves", *(() if declared else ("masked",)))):
             raise ConfigError(f"epsilon does not go with {name}: noise is calibrated for rows as they are, added once")
         build(next(iter(PRIVATE)), **self.method_options)
 
@@ -233,8 +234,12 @@ class Settings:
         for name in ("time", "subject"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"{name} must be the name of a column, got {getattr(self, name)!r}")
-        if self.time and not lags:
-            raise ConfigError(f"time={self.time!r} needs lags: how many steps of time a row goes back")
+        if self.time and not (lags or self.waves):
+            raise ConfigError(f"time={self.time!r} needs lags: how many steps of time a row goes back; or waves=True")
+        if self.waves and (lags or not (self.time and self.subject)):
+            raise ConfigError(
+                "waves=True needs time and subject, the columns of waves and of who was seen, and no lags"
+            )
         if lags == AUTO and self.masked:
             raise ConfigError("lags='auto' asks twice, and masked runs ask once; say how many steps back rows go")
 
@@ -308,7 +313,7 @@ ARGUMENTS = tuple(name for name in NAMES if name not in ("method", "options"))
 """Arguments of `discover` besides the method and the options of it."""
 OF_TABLES = (
     *("drop", "within", "missing", "missing_codes", "trim", "arithmetic", "frame", "masked", "stack"),
-    *("lags", "time", "subject"),
+    *("lags", "time", "subject", "waves"),
 )
 """Settings that say how tables are read."""
 RECORDED = (*OF_TABLES, "knowledge")

@@ -27,7 +27,7 @@ HOW_TO_RUN = frozenset(
 
 AT_SITES = (
     *("variables", "drop", "trim", "missing", "missing_codes", "frame", "stack"),
-    *("lags", "time", "subject"),
+    *("lags", "time", "subject", "waves"),
 )
 """Settings that are the sites' own business where they are machines."""
 

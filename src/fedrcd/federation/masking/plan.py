@@ -162,6 +162,11 @@ class MaskedPlan:
 
         Under masks the noise of sites adds up to all of it without those that may collude, who know their own.
         """
+        if self.settings.wants_noise and not federation.single_rows:
+            raise ConfigError(
+                "noise hides single rows, and one of this federation is part of several, or a subject has several: it "
+                "goes with unit = 'row' and no lags"
+            )
         frame = federation.declared_frame()
         if frame is None:
             raise ConfigError(

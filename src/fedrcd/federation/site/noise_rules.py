@@ -56,6 +56,8 @@ def never_without_noise(context: RuleContext) -> None:
     """Refuse noise at a site that offers none, or that sums have left without; and noise that does not hide a row."""
     question: Any = context.question
     require_offered(context.most_loss, context.history)
+    if not context.single_rows:
+        raise Refused(Refusal.NOISE, "noise hides single rows, and several are protected as one")
     if context.trim or context.rules.suppress or context.rules.dominance < 1 or context.within != "none":
         raise Refused(Refusal.NOISE, "rows are left out, or expressed, by what others hold")
     if context.past:

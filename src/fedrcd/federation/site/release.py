@@ -388,6 +388,7 @@ class Door:
             trusted=self.trusts or occasion.replayed,
             replayed=occasion.replayed,
             past=self._past,
+            single_rows=self.federation.single_rows,
             most_loss=self.most_loss,
             noise_parts=occasion.noise_parts,
         )

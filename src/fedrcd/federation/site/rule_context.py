@@ -31,7 +31,7 @@ class RuleContext:
     coordinator with what it asks, `replayed` that it worked out by itself what is asked, and needs to trust nobody.
     `most_loss` is what all answers with noise may lose of privacy, 0 where there are none; `noise_parts` is how many
     sites add noise of which nobody else knows. `past` are the variables of steps before, which are taken
-    out all at once.
+    out all at once. `single_rows` says whether the federation file protects rows that are part of no other.
     """
 
     question: Question[Any]
@@ -55,6 +55,7 @@ class RuleContext:
     trusted: bool = False
     replayed: bool = False
     past: tuple[int, ...] = ()
+    single_rows: bool = True
     most_loss: float = 0.0
     noise_parts: int = 1
 
