@@ -19,8 +19,8 @@ def browse(chromium):
     """Open a console as the one who started it would."""
     contexts, complaints = [], []
 
-    def open_it(client, path="/", *, width=1200, **settings):
-        context = chromium.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **settings)
+    def open_it(client, path="/"):
+        context = chromium.new_context(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: _note(f"{message.type}: {message.text}", complaints))
@@ -41,6 +41,16 @@ def browse(chromium):
 def _note(text, complaints):
     if not any(words in text for words in EXPECTED):
         complaints.append(text)
+
+
+SIZES = (("light", 1200), ("dark", 360))
+"""A desk by day, and a phone by night."""
+
+
+def resize(page, scheme, width):
+    """Look at a page otherwise."""
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
 
 
 def serious(page):

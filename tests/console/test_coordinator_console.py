@@ -16,7 +16,7 @@ from fedrcd.federation.coordinator.called_sites import CalledSite, CalledSites
 from fedrcd.federation.coordinator.run_folder import Status
 from fedrcd.federation.flower.coordinator import Coordinator
 from fedrcd.federation.messages.keys import make_development_keys, require_site_key
-from tests.console.conftest import serious, too_wide
+from tests.console.conftest import SIZES, resize, serious, too_wide
 from tests.console.places import Client, answering
 from tests.federation.sites import horizontal
 
@@ -210,13 +210,14 @@ def test_a_line_that_is_taken_out_of_the_log_shows(meeting):
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/runs/r1"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
-def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(full, browse, keep, path, scheme, width):
+def test_axe_finds_nothing_serious_and_a_phone_is_wide_enough(full, browse, keep, path):
     _, client = full
-    page = browse(client, path, width=width, color_scheme=scheme)
-    assert serious(page) == []
-    assert too_wide(page) <= 0
-    keep(page, f"coordinator{path.replace('/', '-')}-{scheme}-{width}", full_page=True)
+    page = browse(client, path)
+    for scheme, width in SIZES:
+        resize(page, scheme, width)
+        assert serious(page) == []
+        assert too_wide(page) <= 0
+        keep(page, f"coordinator{path.replace('/', '-')}-{scheme}-{width}", full_page=True)
 
 
 def test_tokens_of_a_coordinator_are_its_own(meeting):
