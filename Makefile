@@ -1,7 +1,7 @@
 # One line of help per target; `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-reference browser tracer postgres demo demo-federation demo-consoles test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page dist release lock clean
+.PHONY: help setup setup-reference setup-accounting browser tracer postgres demo demo-federation demo-consoles test check check-and-install test-elsewhere test-reference test-slow test-network simulation simulation-traces test-pythons docs docs-serve figures fmt golden verify bench bench-accuracy bench-trust reproduce reproduce-full results-page dist release lock clean
 
 # The first supported interpreter that is here and can make virtual environments; override with PYTHON=...
 PYTHON ?= $(shell for v in 3.11 3.12 3.13; do python$$v -c 'import ensurepip' 2>/dev/null && echo python$$v && break; done || echo python3)
@@ -160,7 +160,14 @@ fmt: setup ## format the code
 golden: setup ## record the runs that must not change to the bit anew, ten minutes; writes tests/golden/runs.json
 	@.venv/bin/python -m tests.golden.record --out tests/golden/runs.json
 
-verify: setup-reference ## the large counts behind the tests; writes docs/verification.md
+setup-accounting: .venv-accounting/ready ## make .venv-accounting with dp-accounting, to compare with, and nothing of ours
+.venv-accounting/ready: requirements/accounting.txt
+	@echo "setting up .venv-accounting from $< ..."
+	@$(REFERENCE_PYTHON) -m venv .venv-accounting
+	@.venv-accounting/bin/python $(PIP_INSTALL) --no-deps --require-hashes --requirement $<
+	@touch $@
+
+verify: setup-reference setup-accounting ## the large counts behind the tests; writes docs/verification.md
 	@.venv-reference/bin/python -m tests.verification
 
 bench: setup setup-reference ## speed, as ratios within one run; writes docs/speed.md

@@ -1,6 +1,7 @@
 """`fedrcd privacy simulate`."""
 
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -36,9 +37,19 @@ def test_it_prints_a_line_per_epsilon(monkeypatch, capsys):
     assert "0.05" in said
 
 
+def test_it_draws_accuracy_against_epsilon(monkeypatch, capsys, tmp_path):
+    picture = tmp_path / "curve.svg"
+    code, _, _ = entered(monkeypatch, capsys, *SMALL, "--sites", "3", "--picture", str(picture))
+    assert code == 0
+    root = ElementTree.fromstring(picture.read_text())
+    names = [one.tag.rpartition("}")[2] for one in root]
+    assert (names.count("circle"), names.count("polyline")) == (2, 1)
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (("--picture", "a.png"), "--picture must be an .svg file"),
         (("--epsilon", "a"), "--epsilon must be numbers separated by commas, got 'a'"),
         (("--epsilon", "0"), "epsilon must be a number above 0"),
         (("--delta", "1"), "delta must lie above 0"),

@@ -22,6 +22,9 @@ from fedrcd.statistics.frame import Frame
 from fedrcd.statistics.privacy_loss import require_delta, require_epsilon
 from fedrcd.typing import Matrix
 
+COLLUDING = 1
+"""Sites that may tell what noise they added."""
+
 
 class Expected(NamedTuple):
     """What one simulated discovery under noise came to; the scores are None where noise left nothing to compute."""
@@ -64,7 +67,10 @@ def estimate_under_noise(
 def expect(
     epsilons: Sequence[float], *, p: int, rows: int, sites: int, delta: float, seeds: int, own_noise: bool
 ) -> Iterator[Expected]:
-    """Discoveries under noise in data sets of all families; `own_noise`: every site adds all of it."""
+    """Discoveries under noise in data sets of all families.
+
+    With `own_noise` every site adds all of it; else they share it under masks, where one of them may collude.
+    """
     require_delta(delta)
     for epsilon in epsilons:
         require_epsilon(epsilon)
@@ -76,7 +82,8 @@ def expect(
             model, (X,) = setting.draw()
             frame = declared_frame(X, setting.rng(1))
             for epsilon in epsilons:
-                part = float(sites) if own_noise else 1.0
+                shared = sites / (sites - COLLUDING) if sites > COLLUDING + 1 else 1.0
+                part = float(sites) if own_noise else shared
                 try:
                     found = estimate_under_noise(X, frame, model.names, epsilon, delta, part=part)
                 except FedrcdError:
