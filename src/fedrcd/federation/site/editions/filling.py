@@ -23,8 +23,9 @@ from fedrcd.federation.site.editions.tables import WHOLE, Edition
 from fedrcd.federation.site.store import Store
 from fedrcd.typing import IntVector
 
-Leaving = Literal["few", "few and new", "groups"]
-"""Who leaves: some of every atom that lost somebody; some of the largest atom as well; or whole groups of rows."""
+Leaving = Literal["few", "few and new", "groups", "changed"]
+"""Who leaves: some of every atom that lost somebody; some of the largest atom as well; whole groups of rows; or whole
+atoms with rows that were corrected."""
 
 ROW_OF_PERSON = np.dtype([("row", "S16"), ("person", "S16")])
 ATOM_OF_PERSON = np.dtype([("person", "S16"), ("atom", np.int64)])
@@ -35,7 +36,8 @@ def thinned(store: Store, one: Chosen, batch: int, who: Leaving = "few") -> Chos
 
     Where whole atoms leave, others may no longer hide who left before. If some of the largest atom leave as well, many
     of the same past are then in the new edition and many are not, so it tells of the past nothing new. Where rows were
-    summed in groups, the groups that lost somebody may leave whole: then the new edition is the sum of the others.
+    summed in groups, the groups that lost somebody may leave whole: then the new edition is the sum of the others. An
+    atom with corrected rows has parts that sums of other columns tell apart: some of it may be too few of each part.
     Who is drawn follows from the site's secret and the rows: asked again about the same rows, it draws the same.
     """
     former, census = one.replaces, one.census
@@ -87,6 +89,8 @@ def _wanted(
     leaving_whole = _with_whom_they_were_told(store, atoms, losing, batch)
     if who == "groups":
         leaving_whole |= _of_the_same_groups(store, atoms, losing)
+    if who == "changed":
+        leaving_whole |= _with_changed_rows(store, losing)
     largest = max(there, key=lambda atom: there[atom], default=None) if who == "few and new" else None
     found = {}
     for atom, number in there.items():
@@ -103,6 +107,16 @@ def _of_the_same_groups(store: Store, atoms: Mapping[int, tuple[SetNumbers, int]
     groups = {one.number for one in store.editions.sets() if one.parts}
     touched = {number for atom in losing for number in atoms[atom][0] if number in groups}
     return {atom for atom, (sets, _) in atoms.items() if touched & set(sets)}
+
+
+def _with_changed_rows(store: Store, losing: Set[int]) -> set[int]:
+    """Those of some atoms that hold a row of somebody who had others over time."""
+    changed = np.sort(np.concatenate([NOBODY, *(link.rows for link in store.editions.links())]))
+    found = set()
+    for bucket in range(store.buckets):
+        by_atom = store.editions.marks_by_atom(bucket)
+        found |= {atom for atom in losing & by_atom.keys() if is_among(by_atom[atom], changed).any()}
+    return found
 
 
 def _records(by_person: Spool) -> Iterator[npt.NDArray[Any]]:
