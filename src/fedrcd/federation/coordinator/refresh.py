@@ -24,6 +24,9 @@ from fedrcd.federation.messages.requests import federation_digest
 from fedrcd.federation.surroundings import REAL, Surroundings
 from fedrcd.protocol.wire import Packet
 
+ASKED_BYTES = 8
+"""Of the number by which replies to this refresh are told from those to another."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
@@ -57,6 +60,10 @@ class Refresher:
     warn: Callable[[str], None] | None = None
     surroundings: Surroundings = REAL
     heads: KnownHeads | None = None
+    _asked: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_asked", self.surroundings.token_bytes(ASKED_BYTES).hex())
 
     def run(self) -> Refreshed:
         """Ask, enter and tell; what came of it.
@@ -116,12 +123,15 @@ class Refresher:
                 configuration=self.ledger.configuration,
                 groups=self.ledger.groups,
                 versions=tuple(sorted(versions.items())),
+                asked=self._asked,
                 log_head="" if self.heads is None else self.heads.of(site),
             )
         )
 
     def _contributions(self, site: str, packet: Packet) -> ContributionReply:
         reply: ContributionReply = reply_in(site, packet, ContributionReply)
+        if reply.refusal is None and reply.asked != self._asked:
+            raise SiteLost(site, "answered another refresh than it was asked for")
         blocks = self.federation.site(site).blocks
         strange = any(item.contribution.site != site or item.contribution.block not in blocks for item in reply.items)
         if strange or any(one.site != site or one.block in blocks for one in reply.withdrawn):

@@ -19,7 +19,8 @@ from fedrcd.protocol.wire import KINDS
 class ContributionRequest:
     """Asks a site for its present editions, in the configuration of a ledger.
 
-    `versions` are the latest ones of its blocks that the ledger has, `federation` the digest of the federation file.
+    `versions` are the latest ones of its blocks that the ledger has, `federation` the digest of the federation file;
+    `asked` is random, and comes back with the reply: one to an earlier refresh is not taken for one to this.
     """
 
     federation: str
@@ -28,6 +29,7 @@ class ContributionRequest:
     configuration: Configuration
     groups: int
     versions: tuple[tuple[str, int], ...]
+    asked: str
     log_head: str = ""
 
 
@@ -53,6 +55,7 @@ class ContributionReply:
     held_back: tuple[HeldBack, ...] = ()
     pending: int = 0
     head: SignedHead | None = None
+    asked: str = ""
     refusal: str | None = None
     log_head: str = ""
 
@@ -103,9 +106,9 @@ class NewsReply:
     log_head: str = ""
 
 
-KINDS["contribution-request/2"] = ContributionRequest
+KINDS["contribution-request/3"] = ContributionRequest
 KINDS["held-back/1"] = HeldBack
-KINDS["contribution-reply/2"] = ContributionReply
+KINDS["contribution-reply/3"] = ContributionReply
 KINDS["ledger-entry/1"] = EntryRecord
 KINDS["ledger-news/1"] = LedgerNews
 KINDS["news-reply/2"] = NewsReply

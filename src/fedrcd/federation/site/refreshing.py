@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedrcd.data.federation import Federation
 from fedrcd.data.table import Table
-from fedrcd.errors import FileError, ProtocolError
+from fedrcd.errors import ConfigError, FileError, ProtocolError
 from fedrcd.federation.ledger.certificate import as_json, require_genuine
 from fedrcd.federation.ledger.contribution import SignedContribution, SignedWithdrawal
 from fedrcd.federation.ledger.entries import CONTRIBUTIONS, POOLED
@@ -68,9 +69,16 @@ class Refreshing:
             tuple(SignedContribution.by(self.key, one, versions.get(one.block, 0)) for one in made),
             tuple(SignedWithdrawal.by(self.key, self.door.site, block, versions[block]) for block in gone),
             tuple(held for one in renewals for held in _held_back(one)),
-            len(store.struck.pending()),
+            len(store.struck.pending(self._contributed(tables))),  # who is in the ledger's sums waits, too
             self.head(request.ledger),
+            request.asked,
         )
+
+    def _contributed(self, tables: Sequence[Table]) -> set[int]:
+        """The editions that the last contributions of blocks are about."""
+        sent = self.door.store.sent
+        there = [sent.latest(one.block) for one in tables if not sent.is_withdrawn(one.block)]
+        return {one.edition for one in there if one is not None}
 
     def hear(self, news: LedgerNews) -> NewsReply:
         """Verify that the ledger continues what was seen here and by the others, and file receipts and certificates."""
@@ -84,7 +92,7 @@ class Refreshing:
                 if entry.number in news.acknowledged:
                     self._acknowledge(Receipt(entry, news.public_key))
             certificates = [self._genuine(text, news) for text in news.certificates]
-        except ProtocolError as problem:
+        except (ProtocolError, ConfigError) as problem:
             raise Refused(Refusal.LEDGER, str(problem)) from None
         for number, text in certificates:
             self._file(CERTIFICATES, f"{news.ledger}-{number}.json", text)

@@ -60,9 +60,10 @@ class StruckRows:
     def __bool__(self) -> bool:
         return any(True for _ in self._database.rows("SELECT 1 FROM struck LIMIT 1"))
 
-    def pending(self) -> dict[Mark, date]:
-        """Erased persons who are in a current edition still, with the date until which they are at most."""
+    def pending(self, others: Iterable[int] = ()) -> dict[Mark, date]:
+        """Erased persons who are in a current edition, or in others, with the date until which they are at most."""
         current = {int(one) for (one,) in self._database.rows("SELECT number FROM editions WHERE current = 1")}
+        current |= set(others)
         rows = self._database.rows("SELECT person, due, editions FROM struck WHERE reason = ?", ERASED)
         return {bytes(one): date.fromisoformat(due) for one, due, numbers in rows if current & set(json.loads(numbers))}
 
