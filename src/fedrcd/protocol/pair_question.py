@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fedrcd.errors import StatisticError
 from fedrcd.protocol.questions import (
     COMMON_RULES,
     PAIRS,
@@ -49,6 +50,10 @@ class PairQuestion(AskingForProducts):
     """The grid on which sums are exact; without, they are float64."""
     basis: Basis | None = None
     """Where the residual map comes from."""
+
+    def __post_init__(self) -> None:
+        if self.order not in POWERS:
+            raise StatisticError(f"there are pair sums up to order {max(POWERS)}, not {self.order}")
 
     @property
     def needs_trust(self) -> bool:
