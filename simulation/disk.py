@@ -246,7 +246,7 @@ class _Hooks:
 
         def deleted(vfs: int, name: bytes, sync: int) -> int:
             machine = cls.disk.machine_of(os.fsdecode(name)) if cls.disk is not None else ""
-            if machine and cls.disk is not None and cls.disk.point(machine) not in ("", "tear"):
+            if machine and cls.disk is not None and cls.disk.point(machine) not in ("", "tear", "full"):
                 return IO_ERROR
             return int(real_delete(vfs, name, sync))
 
@@ -280,6 +280,8 @@ class _Hooks:
         if not machine:
             return
         how = cls.disk.point(machine)
+        if how == "full" and event == "os.remove":
+            return  # that gives room
         if how == "full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
         if how:

@@ -187,7 +187,7 @@ class World:
         except Exception as problem:
             self.judge.wrong(f"ends: site {site} raised {type(problem).__name__}: {problem}")
             return Fault.RAISED
-        if self.life.kind == "masked" and is_message(packet):
+        if self.life.kind == "masked" and is_message(packet) and site not in self.judge.stale:
             self.heard_masked[site] = heard
         what = self.judge.sees(site, packet, reply)
         self.told(f"{what} {_digest(reply)}", site)
@@ -422,7 +422,7 @@ class World:
         if event.troubles or self.network.late:
             return
         refused = isinstance(problem, SiteLost) and problem.refusal is not None
-        said = "refused: " in str(problem) or "masks hide nobody" in str(problem)
+        said = any(one in str(problem) for one in ("refused: ", "masks hide nobody", "start a new run"))
         self.judge.require(
             "ends", refused or said, f"{what} fails without a fault: {type(problem).__name__}: {problem}"
         )
@@ -431,8 +431,12 @@ class World:
         """The ledger is brought up to date."""
         if not self.has_ledger:
             return
-        self.held = self._payloads()
         self.judge.old.clear()
+        try:
+            self.held = self._payloads()
+        except FedrcdError as problem:  # a full disk
+            self.told(f"the ledger cannot be opened: {type(problem).__name__}", COORDINATOR)
+            return
         self.touched.add(COORDINATOR)
         plan = replace(self.plan(), ledger=str(self.ledger), settings=Settings(arithmetic="exact"))
         conductor = Conductor(plan, self.federation, None, lambda _: None, surroundings=self.edges.of(COORDINATOR))
@@ -486,7 +490,7 @@ class World:
             path = self.disk.root / site / FILE
             if path.exists() and not path.with_name(f"{FILE}-wal").exists():
                 self.copies[site].append(path.read_bytes())
-        if self.has_ledger:
+        if self.has_ledger and not self.ledger.with_name(f"{self.ledger.name}-wal").exists():
             self.copies[COORDINATOR].append(self.ledger.read_bytes())
 
     def do_stale_store(self, event: Event) -> None:
@@ -522,6 +526,8 @@ class World:
 
     def do_stale_ledger(self, event: Event) -> None:
         """A ledger is brought back as it was, and may be continued otherwise; then the newest again."""
+        if self.ledger.with_name(f"{self.ledger.name}-wal").exists():
+            return  # a copy of the file alone is no copy
         newest = self.ledger.read_bytes()
         others = [one for one in self.copies[COORDINATOR] if one != newest]
         if not others:
