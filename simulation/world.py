@@ -187,7 +187,7 @@ class World:
         except Exception as problem:
             self.judge.wrong(f"ends: site {site} raised {type(problem).__name__}: {problem}")
             return Fault.RAISED
-        if self.life.kind == "masked" and is_message(packet) and site not in self.judge.stale:
+        if self.life.kind == "masked" and is_message(reply) and site not in self.judge.stale:
             self.heard_masked[site] = heard
         what = self.judge.sees(site, packet, reply)
         self.told(f"{what} {_digest(reply)}", site)
@@ -457,8 +457,11 @@ class World:
     def _refreshed(self, refreshed: Refreshed) -> None:
         self.covered("refreshes")
         self.told(f"refreshed {json.dumps(refreshed.as_dict(), sort_keys=True)}", COORDINATOR)
-        with Ledger.open(self.ledger, surroundings=self.edges.of(COORDINATOR)) as ledger:
-            standing = {site: one.version for (site, _), one in ledger.roster.standings.items()}
+        try:
+            with Ledger.open(self.ledger, surroundings=self.edges.of(COORDINATOR)) as ledger:
+                standing = {site: one.version for (site, _), one in ledger.roster.standings.items()}
+        except FedrcdError:  # a full disk
+            standing = {}
         for site, version in standing.items():
             rows = self.judge.contributed.get((site, site, version), np.empty((0, P)))
             gone = self.judge.whose(site, rows) & self.judge.erased[site]
