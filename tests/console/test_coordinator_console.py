@@ -163,7 +163,7 @@ def test_a_run_that_cannot_be_is_refused_before_anything_starts(meeting):
 def test_a_coordinator_that_does_not_run_is_said(full):
     _, client = full
     assert "The coordinator is not running" in client.text("/")
-    assert "missing" in client.text("/")
+    assert "not known" in client.text("/")
 
 
 @pytest.mark.parametrize(

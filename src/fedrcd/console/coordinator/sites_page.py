@@ -22,7 +22,8 @@ class SeenSite:
     """A site as the coordinator knows it."""
 
     name: str
-    is_online: bool
+    is_online: bool | None
+    """None where that is not known: the coordinator has not admitted its key, or asks for none."""
     since: str
     columns: int
     blocks: tuple[str, ...]
@@ -67,7 +68,7 @@ def seen_sites(place: CoordinatorPlace, federation: Federation) -> list[SeenSite
         found.append(
             SeenSite(
                 name=site.name,
-                is_online=node is not None and node.is_online,
+                is_online=(node is not None and node.is_online) if site.name in numbers else None,
                 since=node.since if node else "",
                 columns=len(site.columns),
                 blocks=site.blocks,
