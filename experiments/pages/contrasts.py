@@ -18,12 +18,12 @@ import numpy as np
 
 from experiments.harness.parallel import in_order
 from experiments.tasks.regimes import BROKEN, REGIMES, Regime
-from fedrcd.confidence.checks import ask_residuals
 from fedrcd.data.names import default_names
 from fedrcd.errors import StatisticError
 from fedrcd.graphs.metrics import ancestral_accuracy
 from fedrcd.methods.deflations.directions import Directions
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, judged
+from fedrcd.methods.examination import ask_residuals
 from fedrcd.methods.refinements.entropies import evidence_of
 from fedrcd.methods.registry import build
 from fedrcd.methods.scores.negentropy import negentropy_of

@@ -10,11 +10,12 @@ import numpy as np
 
 from experiments.trust.figures import curves
 from experiments.trust.progress import in_parallel
-from fedrcd.confidence.checks import Check, Findings, ask_residuals, assess
+from fedrcd.confidence.checks import Check, Findings, assess
 from fedrcd.data.simulate.models import random_model
 from fedrcd.data.simulate.noise import NOISE_FAMILIES, Noise
 from fedrcd.graphs.dag import topological_order
 from fedrcd.methods.deflations.pairs import ask_pairs
+from fedrcd.methods.examination import ask_residuals
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.in_process import embed
 from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector

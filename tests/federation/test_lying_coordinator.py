@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from fedrcd.confidence.checks import ask_residuals
 from fedrcd.data.read import write_table
 from fedrcd.data.table import Table
 from fedrcd.federation.messages.refusals import Refusal
 from fedrcd.federation.messages.requests import Request, pack_request, unpack_reply
 from fedrcd.methods.deflations.entropies import standardised_residuals
+from fedrcd.methods.examination import ask_residuals
 from fedrcd.methods.registry import METHODS, build
 from fedrcd.methods.skeleton import Marginals
 from fedrcd.protocol.driver import run

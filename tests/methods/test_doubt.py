@@ -123,3 +123,77 @@ def test_elimination_is_that_of_regressions_on_rows():
 @pytest.mark.parametrize(("method", "selection"), [("fedrcd-x", "adaptive-lasso"), ("fedrcd-s", "guarded")])
 def test_the_papers_methods_keep_the_papers_edges(method, selection):
     assert find(method).resolve({})["weights"] == selection
+
+
+def tensors_of(X):
+    transport = embed([X], default_names(X.shape[1]))
+    cumulants = tensor_cumulants(transport.pool(transport.setting.tensor()), transport.setting.frame)
+    return cumulants.scaled(1 / np.sqrt(np.diagonal(cumulants.cov)))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(2, 5), st.integers(0, 100))
+def test_two_neighbours_in_the_other_order_are_as_sure_as_is_left(p, seed):
+    rng = np.random.default_rng(seed)
+    tensors, order = tensors_of(rng.exponential(size=(200, p)) @ rng.normal(size=(p, p))), rng.permutation(p)
+    k = int(rng.integers(p - 1))
+    exchanged = order.copy()
+    exchanged[[k, k + 1]] = order[[k + 1, k]]
+    one, other = (independence_of_errors(tensors, some).neighbours[k] for some in (order, exchanged))
+    assert one + other == pytest.approx(1)
+
+
+def test_neighbours_are_sure_where_one_causes_the_other_and_not_where_none_does():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-1, 1, size=(3000, 3))
+    X[:, 1] += X[:, 0]
+    sure = independence_of_errors(tensors_of(X), np.arange(3)).neighbours
+    assert sure[0] > 0.99
+    assert 0.2 < sure[1] < 0.8
+
+
+def test_of_neighbours_that_are_called_sure_few_are_wrong():
+    right, called = 0, 0
+    for seed in range(20):
+        B, X = Regime(name="sure", p=6, rows=400, density=0.4).draw(seed)
+        found = fitted(X)
+        for first, then, sure in zip(found.order, found.order[1:], found.doubt.neighbours, strict=False):
+            if sure > 0.9 and (B[then, first] or B[first, then]):
+                called, right = called + 1, right + bool(B[then, first])
+    assert called > 30
+    assert right >= 0.95 * called
+
+
+def squared_causes(seed=1, rows=3000):
+    rng = np.random.default_rng(seed)
+    X = rng.laplace(size=(rows, 3))
+    X[:, 1] += X[:, 0] + 0.8 * X[:, 0] ** 2
+    X[:, 2] += X[:, 1] + 0.3 * X[:, 1] ** 2
+    return X
+
+
+def uneven_errors(seed=1, rows=3000):
+    rng = np.random.default_rng(seed)
+    X = rng.laplace(size=(rows, 3))
+    X[:, 1] = X[:, 0] + X[:, 1] * np.exp(0.4 * X[:, 0])
+    return X
+
+
+def test_a_doubt_tells_bent_effects_from_uneven_errors():
+    order = np.arange(3)
+    bent, uneven = (independence_of_errors(tensors_of(X), order) for X in (squared_causes(), uneven_errors()))
+    assert bent.of_bent_effects
+    assert not bent.of_uneven_errors
+    assert uneven.of_uneven_errors
+    assert not uneven.of_bent_effects
+    assert "looks like" in bent.says("abc")
+
+
+def test_tests_side_by_side_give_the_worse_verdict():
+    fine, bad = Doubt(0.5, 40, 45, (0, 1)), Doubt(1e-4, 3, 45, (1, 2), level=0.01, bent_effect=True)
+    both = fine.beside(bad)
+    assert both.doubtful
+    assert both.judged == 40
+    assert both.worst == (1, 2)
+    assert "the effect of 'b' on 'c' has a quadratic part" in both.says("abc")
+    assert not fine.beside(replace(bad, p_value=0.5)).doubtful

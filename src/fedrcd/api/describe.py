@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedrcd.api.discovery import ConfoundedPair, Discovery, name_steps, software_versions
+from fedrcd.api.discovery import ConfoundedPair, Discovery, Rival, name_steps, software_versions
 from fedrcd.api.notes import (
     clipped,
     doubtful,
@@ -23,6 +23,7 @@ from fedrcd.api.notes import (
     variance_agreement,
 )
 from fedrcd.confidence.response_errors import response_errors
+from fedrcd.api.rivals import rivals_of
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
 from fedrcd.methods.hidden.search import SURE
@@ -61,6 +62,8 @@ class Background:
         The units of the variables, as far as they are known.
     left_out : mapping of str to int
         Rows that each site left out, where that may be told.
+    rivals : sequence of Rival
+        What other methods find that were asked.
     """
 
     holdings: Sequence[Holding] = ()
@@ -74,6 +77,7 @@ class Background:
     state_id: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    rivals: Sequence[Rival] = ()
 
 
 def notes_on(finding: Finding, background: Background) -> list[FedrcdWarning | str]:
@@ -186,6 +190,8 @@ def discovery_of(finding: Finding, background: Background, *, warn: int = 0) -> 
         errors=now(errors.direct, past) if errors else None,
         total_errors=now(errors.total, past) if errors else None,
         verdict=estimate.doubt.says(names) if estimate.doubt else "",
+        order_confidence=estimate.doubt.neighbours if estimate.doubt else (),
+        rivals=(*rivals_of(finding), *background.rivals),
         effects_before=before.effects if before else None,
         errors_before=before.errors if before else None,
         state_id=background.state_id,

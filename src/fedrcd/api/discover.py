@@ -9,6 +9,7 @@ from fedrcd.api.decisive import decisive
 from fedrcd.api.describe import discovery_of
 from fedrcd.api.discovery import Discovery
 from fedrcd.api.progress import Progress, reporters
+from fedrcd.api.rivals import asked_rivals, in_doubt
 from fedrcd.api.sites_left_out import notes_without_each
 from fedrcd.api.tables import prepare
 from fedrcd.errors import ConfigError
@@ -35,6 +36,7 @@ def discover(
     *,
     check_scale: bool = False,
     check_sites: bool = False,
+    rivals: bool = False,
     progress: Progress | bool | None = None,
     device: DeviceName = "cpu",
     **settings: Any,
@@ -88,6 +90,9 @@ def discover(
         scale runs a second time for it, on sums that are not counted.
     check_sites : bool
         Run the method without each site too, on the tables here, and note what changes and which site decides.
+    rivals : bool
+        Where the data speak against the model, run all other methods of several rounds that ignore scale, and 50
+        resamples, for `Discovery.agreement`: what all of them find.
     progress : callable or bool, optional
         Called with the traffic so far after each site's answer; or True for a bar in the terminal or the notebook if it
         takes more than two seconds.
@@ -125,7 +130,8 @@ def discover(
     background = prepared.background()
     last = [*background.last, *decisive(prepared.run, found.estimate)]
     without = notes_without_each(prepared.run, found.estimate) if check_sites else []
-    background = replace(background, last=[*last, *without])
+    asked = asked_rivals(prepared.run) if rivals and in_doubt(found) else ()
+    background = replace(background, last=[*last, *without], rivals=asked)
     return discovery_of(found, background, warn=2)
 
 

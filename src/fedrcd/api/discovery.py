@@ -14,6 +14,7 @@ import numpy as np
 from fedrcd.api.discovery_file import from_text, read_text, require_consistent, to_text
 from fedrcd.api.result_over_time import identified, responses_of, unrolled_of
 from fedrcd.errors import ConfigError, FileError
+from fedrcd.graphs.agreement import agreed_edges
 from fedrcd.graphs.dag import identified_total_effects, standardised_effects, total_effects
 from fedrcd.graphs.exports import Edge, edge_list, to_dot, to_gml, to_networkx
 from fedrcd.graphs.over_time import widened
@@ -68,6 +69,15 @@ class ConfoundedPair:
     other: str
     evidence: float
     sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """What another method finds on the same rows: its order, and the edges (cause, effect) along it."""
+
+    method: str
+    order: tuple[str, ...]
+    edges: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -140,6 +150,11 @@ class Discovery:
     verdict : str
         What the sums of the round say of the independence of errors: fine, doubtful or cannot tell, and what that rests
         on; empty where they say nothing.
+    order_confidence : tuple of float
+        How sure it is that each variable of `order` and the next stand this way round, from the sums of the round: 0.5
+        if the data do not tell, or it does not matter. Empty where these sums do not say.
+    rivals : tuple of Rival
+        What stands under other methods, for a result in doubt; `agreement` shows it as a table.
     effects_before, errors_before : (p, p) array, optional
         Effects on every variable of all that precede it in the order, by least squares, with standard errors; what
         `candidates` shows.
@@ -180,6 +195,8 @@ class Discovery:
     confounded: tuple[ConfoundedPair, ...] = ()
     ancestors: tuple[tuple[str, str], ...] = ()
     verdict: str = ""
+    order_confidence: tuple[float, ...] = ()
+    rivals: tuple[Rival, ...] = ()
     effects_before: Matrix | None = field(repr=False, default=None)
     errors_before: Matrix | None = field(repr=False, default=None)
 
@@ -260,6 +277,38 @@ class Discovery:
         from fedrcd.api.candidates import candidates_of
 
         return candidates_of(self, level)
+
+    def agreement(self) -> pd.DataFrame:
+        """Every edge that this result or a rival has, and who has it; those that most agree on come first.
+
+        Columns are cause, effect, one per method ("yes", "turned" if it stands the other way round, or "no"), and
+        agree, the number of those that say yes.
+        """
+        import pandas as pd
+
+        if not self.rivals:
+            raise ConfigError("there are no rivals: discover(tables, rivals=True) asks other methods in doubt")
+        graphs = {self.method: [(edge.cause, edge.effect) for edge in self.edges()]}
+        graphs |= {rival.method: list(rival.edges) for rival in self.rivals}
+        rows = [(edge.cause, edge.effect, *edge.says, edge.agree) for edge in agreed_edges(graphs)]
+        return pd.DataFrame(rows, columns=["cause", "effect", *graphs, "agree"])
+
+    def neighbours(self) -> pd.DataFrame:
+        """Each variable of the order and the next, how sure it is that they stand this way round, and the effect.
+
+        Those of which it is least sure come first.
+        """
+        import pandas as pd
+
+        if not self.order_confidence:
+            raise ConfigError("the sums behind this discovery do not say how sure its order is: tensors do")
+        effect = [
+            float(self.B[self.names.index(then), self.names.index(first)])
+            for first, then in zip(self.order, self.order[1:], strict=False)
+        ]
+        rows = list(zip(self.order, self.order[1:], self.order_confidence, effect, strict=False))
+        rows.sort(key=lambda row: row[2])
+        return pd.DataFrame(rows, columns=["first", "then", "confidence", "effect"])
 
     def standardised_effects(self) -> pd.DataFrame:
         """Effects in standard deviations of effect and cause, free of units: row i, column j is that of j on i."""

@@ -21,7 +21,7 @@ from fedrcd.statistics.coverage import Holding
 from fedrcd.typing import Matrix
 
 if TYPE_CHECKING:
-    from fedrcd.api.discovery import Discovery
+    from fedrcd.api.discovery import Discovery, Rival
 
 FAMILY = "fedrcd-discovery"
 VERSION = 2
@@ -44,6 +44,8 @@ ONLY_IF_SET = (
     "confounded",
     "ancestors",
     "verdict",
+    "order_confidence",
+    "rivals",
 )
 """Fields that are left out of the file where there is nothing to say."""
 
@@ -57,7 +59,7 @@ BY_STEP = {"lagged": "lagged_effects", "lagged_errors": "lagged_errors", "respon
 """Matrices by steps of time, under the names of the file, and the fields that they are."""
 
 TEXTS = ("names", "order", "start", "notes")
-TUPLES = ("variances", "standardised_order", "signatures", "verified_by")
+TUPLES = ("variances", "order_confidence", "standardised_order", "signatures", "verified_by")
 
 
 def to_text(found: Discovery) -> str:
@@ -101,6 +103,7 @@ def from_text(text: str) -> dict[str, Any]:
     try:
         content.setdefault("holdings", ())  # which older versions did not write
         content.setdefault("confounded", ())
+        content.setdefault("rivals", ())
         content |= {name: tuple(make(**one) for one in content[name]) for name, make in _records().items()}
         content["B"] = _matrix(content["B"], nulls=version >= 2)
         content |= {
@@ -154,6 +157,13 @@ def require_consistent(found: Discovery) -> None:
         raise FileError("not a discovery: its units are not texts by the names of its variables")
     if not all(isinstance(count, int) and count >= 0 for count in found.left_out.values()):
         raise FileError("not a discovery: what its sites left out is not a number of rows by site")
+    sure = found.order_confidence
+    if sure and not (len(sure) == p - 1 and all(isinstance(one, Real) and 0 <= float(one) <= 1 for one in sure)):
+        raise FileError("not a discovery: how sure its order is are not numbers from 0 to 1 between its variables")
+    for rival in found.rivals:
+        named = {name for edge in rival.edges for name in edge}
+        if sorted(rival.order) != sorted(found.names) or not named <= set(found.names):
+            raise FileError("not a discovery: a rival's order or edges are not those of its variables")
     _require_pairs(found)
     _require_share("epsilon", found.epsilon, math.inf)
     _require_share("delta", found.delta, 1.0)
@@ -188,7 +198,14 @@ def _records() -> Mapping[str, Callable[..., Any]]:
     """Fields that are tuples of records, and what makes one of its JSON object."""
     from fedrcd.api.discovery import ConfoundedPair, TraceStep
 
-    return {"trace": TraceStep, "holdings": _holding, "confounded": ConfoundedPair}
+    return {"trace": TraceStep, "holdings": _holding, "confounded": ConfoundedPair, "rivals": _rival}
+
+
+def _rival(*, method: str, order: Sequence[str], edges: Sequence[Sequence[str]]) -> Rival:
+    """A rival from its record."""
+    from fedrcd.api.discovery import Rival
+
+    return Rival(method, tuple(order), tuple((str(cause), str(effect)) for cause, effect in edges))
 
 
 def _holding(*, site: str, block: str, columns: Sequence[str], rows: int) -> Holding:

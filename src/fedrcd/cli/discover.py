@@ -58,6 +58,9 @@ def discover(
     check_sites: Annotated[
         bool, typer.Option("--check-sites", help="Note what changes without each site; the method runs once for each.")
     ] = False,
+    rivals: Annotated[
+        bool, typer.Option("--rivals", help="In doubt, run other methods too, and report what they agree on.")
+    ] = False,
     json: options.Json = False,
     device: Annotated[str, typer.Option(help="Where to sum: cpu, cuda (a graphics card), or auto.")] = "cpu",
 ) -> None:
@@ -82,6 +85,7 @@ def discover(
             check_scale=report is not None,
             device=device,  # type: ignore[arg-type]  # checked by name
             check_sites=check_sites,
+            rivals=rivals,
             progress=lambda traffic: bar.say(f"{settings.method}: {traffic.words}", traffic.share),
         )
     found = found.with_units(units)

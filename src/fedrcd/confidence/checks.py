@@ -11,10 +11,7 @@ import numpy as np
 from fedrcd.graphs.metrics import order_agreement
 from fedrcd.methods.auto import scale_free_default
 from fedrcd.methods.card import Card
-from fedrcd.methods.skeleton import Estimate, Marginals
-from fedrcd.protocol.questions import Basis, Rounds, ask
-from fedrcd.protocol.residual_question import ResidualQuestion
-from fedrcd.protocol.transport import Setting
+from fedrcd.methods.skeleton import Estimate
 from fedrcd.statistics import residual_tests
 from fedrcd.statistics.residual_maps import residual_rows
 from fedrcd.statistics.residual_sums import ResidualSums
@@ -38,13 +35,6 @@ class Check:
     meaning: str
     advice: str
     p_value: float | None = None
-
-
-def ask_residuals(setting: Setting, marginals: Marginals, order: IntVector) -> Rounds[ResidualSums]:
-    """One round: sums of the residuals of every variable given all that precede it."""
-    basis = Basis(marginals.in_frame(setting.frame), tuple(order.tolist()))
-    sums: ResidualSums = yield from ask(ResidualQuestion(setting.variables, setting.frame, basis, setting.grid))
-    return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,10 +37,9 @@ class RoundCount:
         return self == ONE_ROUND
 
     def __str__(self) -> str:
-        if not self.each:
-            return f"at most {self.more}" if self.at_most else str(self.more)
-        times = "p" if self.each == 1 else f"{self.each} p"
-        return times if not self.more else f"{times} {'-' if self.more < 0 else '+'} {abs(self.more)}"
+        times = "" if not self.each else "p" if self.each == 1 else f"{self.each} p"
+        count = f"{times} {'-' if self.more < 0 else '+'} {abs(self.more)}" if times and self.more else times
+        return f"{'at most ' if self.at_most else ''}{count or self.more}"
 
 
 ONE_ROUND = RoundCount(0, 1)
@@ -82,10 +81,13 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class OneRound:
-    """The method of one round that gives the same order, and the options it needs for that."""
+    """A method of one round, with options that it is given."""
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return ", ".join([self.method, *(f"{name}={value}" for name, value in self.options.items())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ class Card:
     """For a method of several rounds: the one of one round with the same order, if there is one."""
     more_rounds: str = ""
     """The option whose number there are rounds beside the last one, if there is such an option."""
+    rivals: tuple[OneRound, ...] = ()
+    """Methods that find an order from the sums of this one's first round, to set beside it in doubt."""
     replayed: bool = False
     """For a method of several rounds: whether every question follows from pooled whole numbers, on any machine."""
     auto: Auto | None = None

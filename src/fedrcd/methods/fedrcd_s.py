@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from fedrcd.methods.card import ONE_ROUND, Auto, Coverage, OneRound, Payload, RoundCount, register
-from fedrcd.methods.costs import of_climb, of_residuals, of_tensor
+from fedrcd.methods.costs import of_residuals, of_tensor
 from fedrcd.methods.deflations.site_residuals import SiteResiduals
 from fedrcd.methods.deflations.tensors import TensorEvidence, Tensors, judged, on_pairs
 from fedrcd.methods.hidden.search import Caution, HiddenSearch
 from fedrcd.methods.refinements.contrast import ContrastRefinement
-from fedrcd.methods.refinements.entropies import MOST_ROUNDS, EntropyRefinement
 from fedrcd.methods.scores.negentropy import Negentropy, NegentropyGap
 from fedrcd.methods.skeleton import Parts
 from fedrcd.statistics.pair_cumulants import Estimator, PairCumulants
@@ -29,6 +27,7 @@ Refine = Literal["contrast", "none"]
     scale_free=True,
     erasable=True,
     auto=Auto(rank=3),
+    rivals=(OneRound("fedrcd-s"), OneRound("fedrcd-s", {"refine": "none"})),
     cost=of_tensor(refined=True),
 )
 def fedrcd_s(
@@ -48,25 +47,6 @@ def fedrcd_s(
         judge=judged,
         hidden=HiddenSearch(caution) if hidden else None,
     )
-
-
-@register(
-    "fedrcd-se",
-    score="negentropy gap",
-    deflation="coordinator, exact",
-    rounds=RoundCount(0, 1 + MOST_ROUNDS, at_most=True),
-    payload=Payload(4, over=24),
-    coverage=Coverage.ALL_COLUMNS,
-    scale_free=True,
-    erasable=False,
-    auto=Auto(rank=1, free_rounds=True),
-    cost=of_climb,
-)
-def fedrcd_se(
-    *, negentropy: Negentropy = "boundary", estimator: Estimator = "plug-in", climbs: int = MOST_ROUNDS
-) -> Parts[TensorEvidence]:
-    """The order of fedrcd-s, climbed on by the entropies of all errors at once; one round and at most `climbs` more."""
-    return replace(fedrcd_s(negentropy=negentropy, estimator=estimator), climb=EntropyRefinement(climbs))
 
 
 @register(

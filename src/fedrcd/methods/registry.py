@@ -33,6 +33,7 @@ __all__ = [
 
 MODULES = (
     "fedrcd_s",
+    "fedrcd_se",
     "fedrcd_sp",
     "fedrcd_r",
     "fedrcd_t",

@@ -23,7 +23,7 @@ from fedrcd.protocol.questions import Rounds
 from fedrcd.protocol.transport import Setting
 from fedrcd.statistics.expectation import Gaussian
 from fedrcd.statistics.frame import Frame
-from fedrcd.typing import IntVector, Matrix, Vector
+from fedrcd.typing import BoolMatrix, IntVector, Matrix, Vector
 
 TIE = 1e-9
 """Share of the largest score by which one that counts as the best may fall short of it."""
@@ -138,6 +138,10 @@ class Parts(Generic[T]):
     """Improves the order further, by asking."""
     judge: Callable[[T, IntVector], Doubt] | None = None
     """Says, from the evidence about all variables, whether the errors along an order are independent."""
+    reconsider: Callable[[Setting, Doubt], Rounds[IntVector | None]] | None = None
+    """Asks for another order where the data speak against the model, or nothing where the present one stands."""
+    examine: Callable[[Setting, Marginals, IntVector, BoolMatrix], Rounds[Doubt]] | None = None
+    """Judges the errors along an order, and the effects along edges, by asking."""
     weights: Weights = Weights()  # noqa: RUF009 - a frozen value
     hidden: Callable[[T, IntVector, Constraints | None], tuple[IntVector, Matrix, HiddenCauses]] | None = None
     """Finds hidden causes: from the evidence about all variables and the order, another order, and effects."""
@@ -159,14 +163,34 @@ class Parts(Generic[T]):
             order = self.refine(evidence.statistic, start, setting.constraints)
         if self.climb:
             order = yield from self.climb(setting, marginals, order)
-        judges = self.judge is not None and marginals.even and not setting.fills_gaps and not setting.past
-        doubt = self.judge(evidence.statistic, order) if self.judge and judges else None
-        if self.hidden is None:
+        if self.hidden is not None:
+            order, B, hidden = self.hidden(evidence.statistic, order, setting.constraints)
+            return Estimate(order, B, tuple(steps), marginals, start, hidden)
+        order, B, doubt = yield from self._weigh(setting, marginals, evidence, order)
+        return Estimate(order, B, tuple(steps), marginals, start, doubt=doubt)
+
+    def _weigh(
+        self, setting: Setting, marginals: Marginals, evidence: Evidence[T], order: IntVector
+    ) -> Rounds[tuple[IntVector, Matrix, Doubt | None]]:
+        """The order, or another one where the data speak against it; effects; and what speaks for and against."""
+
+        def effects(doubt: Doubt | None) -> Matrix:
             doubted = doubt.doubtful if doubt else not setting.past  # effects of before are small, and not judged
-            B = self.weights.along(order, marginals.cov, marginals.rows, setting.constraints, doubted=doubted)
-            return Estimate(order, B, tuple(steps), marginals, start, doubt=doubt)
-        order, B, hidden = self.hidden(evidence.statistic, order, setting.constraints)
-        return Estimate(order, B, tuple(steps), marginals, start, hidden)
+            return self.weights.along(order, marginals.cov, marginals.rows, setting.constraints, doubted=doubted)
+
+        if self.judge is None or not marginals.even or setting.fills_gaps or setting.past:
+            return order, effects(None), None
+        doubt = self.judge(evidence.statistic, order)
+        if self.reconsider:
+            other = yield from self.reconsider(setting, doubt)
+            if other is not None:
+                order, doubt = other, self.judge(evidence.statistic, other)
+        B = effects(doubt)
+        if self.examine:
+            judged = doubt.beside((yield from self.examine(setting, marginals, order, B != 0)))
+            B = B if judged.doubtful == doubt.doubtful else effects(judged)
+            doubt = judged
+        return order, B, doubt
 
     def _take_sources(self, setting: Setting, marginals: Marginals, evidence: Evidence[T]) -> Rounds[list[Step]]:
         """Take one source after the other until one variable is left; what lies in the past is taken out before."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedrcd.graphs.agreement import agreed_edges
 from fedrcd.graphs.comparison import Changes, EdgeChange
 from fedrcd.graphs.dag import identified_total_effects
 from fedrcd.report.charts import NAMED, heat_map, order_chart, variance_ladder
@@ -25,6 +26,8 @@ MOST_TOTALS = 500
 """Total effects that are listed besides being drawn."""
 UNROLLED = 24
 """Variables of steps before up to which the graph of now and before is drawn."""
+SURE = 0.95
+"""How sure it must be that two neighbours stand this way round, for them not to be listed."""
 MOST_PAIRS = 100
 """Pairs of variables that are listed, of those that changed places or whose effect is not identified."""
 PAGE_COLOURS = {name: f"var(--{name})" for name in ("text", "border", "positive", "negative", "hidden")} | {
@@ -91,6 +94,8 @@ def write_page(
         not_identified=_not_identified(result),
         lagged=_lagged(result),
         **_pictures_over_time(result),
+        unsure=_unsure(result),
+        agreement=_agreement(result),
         **_totals(result),
         **_scale(result),
         **_sites(result),
@@ -204,6 +209,21 @@ def _totals(result: Result) -> dict[str, Any]:
 def _not_identified(result: Result) -> list[tuple[str, str]]:
     """Pairs (cause, effect) between which there may be an effect that these data cannot tell."""
     return [(result.names[j], result.names[i]) for j, i in np.argwhere(np.isnan(result.B.T)).tolist()]
+
+
+def _unsure(result: Result) -> list[tuple[str, str, float]]:
+    """Neighbours in the order of which it is not sure that they stand this way round, the least sure first."""
+    pairs = zip(result.order, result.order[1:], result.order_confidence, strict=False)
+    return sorted((pair for pair in pairs if pair[2] < SURE), key=lambda pair: pair[2])
+
+
+def _agreement(result: Result) -> dict[str, Any]:
+    """What other methods find, where a result has rivals."""
+    if not result.rivals:
+        return {}
+    graphs = {result.method: [(result.names[j], result.names[i]) for i, j in np.argwhere(effects_of(result)).tolist()]}
+    graphs |= {rival.method: list(rival.edges) for rival in result.rivals}
+    return {"methods": list(graphs), "edges": agreed_edges(graphs)}
 
 
 def _lagged(result: Result) -> list[dict[str, Any]]:

@@ -42,6 +42,15 @@ class Graph(Protocol):
     def confounded(self) -> Sequence[SharedCause]: ...
 
 
+class Rival(Protocol):
+    """What another method finds on the same rows."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def edges(self) -> Sequence[tuple[str, str]]: ...
+
+
 class Result(Graph, Protocol):
     """A graph and how it was found; the attributes are those of `fedrcd.Discovery`."""
 
@@ -90,6 +99,10 @@ class Result(Graph, Protocol):
     def versions(self) -> Mapping[str, str]: ...
     @property
     def notes(self) -> Sequence[str]: ...
+    @property
+    def order_confidence(self) -> Sequence[float]: ...
+    @property
+    def rivals(self) -> Sequence[Rival]: ...
 
 
 def effects_of(graph: Graph) -> Matrix:

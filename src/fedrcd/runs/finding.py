@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fedrcd.confidence.checks import Check
@@ -70,6 +70,8 @@ class Finding:
         What checks are made from, if they were asked for.
     standardised : (p,) array of int, optional
         The order on standardised variables, if it was asked for.
+    rivals : mapping of str to Estimate
+        In doubt, what other methods find from the same sums.
     run, missing, seconds, warnings
         Of a run over machines: its number, sites that were left out, what each round took, and what went wrong.
     """
@@ -88,6 +90,7 @@ class Finding:
     resampled: Resampled | None = None
     checked: Checked | None = None
     standardised: IntVector | None = None
+    rivals: Mapping[str, Estimate] = field(default_factory=dict)
     run: str = ""
     missing: tuple[str, ...] = ()
     seconds: tuple[float, ...] = ()

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from fedrcd.confidence.checks import ask_residuals, scale_check
+from fedrcd.confidence.checks import scale_check
 from fedrcd.confidence.replicates import Resampled, one_round, resample_groups
 from fedrcd.errors import ProtocolError
 from fedrcd.methods.card import Card
+from fedrcd.methods.examination import ask_residuals
 from fedrcd.methods.on_card import on_card
 from fedrcd.methods.past import at_present
-from fedrcd.methods.registry import build
+from fedrcd.methods.registry import build, find
 from fedrcd.methods.settings import Settings
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.changed_units import Rescaled
@@ -127,13 +128,15 @@ class Run:
             estimate = resampled.estimate
         spent = replace(heard.traffic)
         answers = list(heard.answers) if self.card.rounds.once or resampled else None
+        rivals = self._rivals(estimate, heard.answers[:1]) if resampled is None else {}
         again = check or standardised
         order = self._order_of_standardised(parts, estimate, answers, ask=standardised) if again else None
         ordered = order if answers else None
         checked = self.check(estimate, ordered, forgives=forgives, known=no_checks) if check else None
-        return self.finding(
+        found = self.finding(
             estimate, spent, resampled=resampled, checked=checked, standardised=order if standardised else None
         )
+        return replace(found, rivals=rivals)
 
     def check(
         self,
@@ -190,6 +193,18 @@ class Run:
             checked=checked,
             standardised=standardised,
         )
+
+    def _rivals(self, estimate: Estimate, first: list[Any]) -> dict[str, Estimate]:
+        """In doubt, what others find from the same sums of the first round, which nobody is asked for again."""
+        if estimate.doubt is None or not estimate.doubt.doubtful:
+            return {}
+        setting, found = self.setting, dict[str, Estimate]()
+        own = self.card.resolve(self.settings.method_options)
+        for rival in self.card.rivals:
+            if (rival.method, find(rival.method).resolve(rival.options)) != (self.card.name, own):
+                parts = build(rival.method, **rival.options)
+                found[str(rival)] = drive(parts.rounds(setting), Replayed(setting, iter(first)))
+        return found
 
     def _order_of_standardised(
         self, parts: Parts[Any], estimate: Estimate, answers: list[Any] | None, *, ask: bool

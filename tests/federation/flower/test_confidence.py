@@ -9,7 +9,6 @@ from fedrcd.api.bootstrap import bootstrap_of
 from fedrcd.api.checks import checks_of
 from fedrcd.api.deployment import background_of
 from fedrcd.api.describe import discovery_of
-from fedrcd.confidence.checks import ask_residuals
 from fedrcd.confidence.replicates import one_round, resample_groups
 from fedrcd.errors import ConfigError, FileError, StatisticError
 from fedrcd.federation.coordinator.gather import SiteLost
@@ -21,6 +20,7 @@ from fedrcd.federation.flower.server import conduct
 from fedrcd.federation.rules import Rules
 from fedrcd.federation.site.secret import write_secret
 from fedrcd.graphs.knowledge.statements import Knowledge
+from fedrcd.methods.examination import ask_residuals
 from fedrcd.methods.registry import find
 from fedrcd.protocol.driver import run
 from fedrcd.protocol.wire import to_bytes

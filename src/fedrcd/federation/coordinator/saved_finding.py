@@ -29,12 +29,13 @@ FINDING, REPLICATES, RESIDUALS = "finding.json", "replicates.npz", "residuals.su
 
 def write_finding(folder: str | os.PathLike[str], finding: Finding) -> None:
     """Write what was found into the folder of the run, the file that says it is finished last."""
-    own = ("settings", "estimate", "clipped", "resampled", "checked")
+    own = ("settings", "estimate", "clipped", "resampled", "checked", "rivals")
     content = {name: getattr(finding, name) for name in finding.__dataclass_fields__ if name not in own}
     clipped = finding.clipped
     content |= {
         "settings": finding.settings.as_dict(),
         "estimate": _estimate_content(finding.estimate),
+        "rivals": {name: _estimate_content(one) for name, one in finding.rivals.items()},
         "clipped": None if clipped is None else (clipped.least, clipped.most),
         "resampled": finding.resampled is not None,
         "checked": write_checked(Path(folder), finding.checked) if finding.checked else None,
@@ -54,6 +55,7 @@ def read_finding(folder: str | os.PathLike[str]) -> Finding:
         parts = {
             "settings": Settings.from_dict(content["settings"]),
             "estimate": estimate,
+            "rivals": {name: _estimate(one) for name, one in content.get("rivals", {}).items()},
             "clipped": Clipped(*clipped) if clipped else None,
             "resampled": read_replicates(Path(folder), estimate) if content["resampled"] else None,
             "checked": read_checked(Path(folder), checked) if checked else None,
@@ -108,7 +110,9 @@ def _hidden(content: Mapping[str, Any] | None) -> HiddenCauses | None:
 
 
 def _doubt(content: Mapping[str, Any] | None) -> Doubt | None:
-    return None if content is None else Doubt(**{**content, "worst": tuple(content["worst"])})
+    if content is None:
+        return None
+    return Doubt(**{**content, **{name: tuple(content[name]) for name in ("worst", "neighbours")}})
 
 
 def write_replicates(folder: Path, resampled: Resampled) -> None:

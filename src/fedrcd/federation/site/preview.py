@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrcd.confidence.checks import ask_residuals
 from fedrcd.confidence.replicates import ask_groups
 from fedrcd.data.rows import count_rows, streamed
 from fedrcd.data.table import Table
@@ -21,6 +20,7 @@ from fedrcd.federation.site.editions.choosing import Inquiry
 from fedrcd.federation.site.editions.exposure import exposures
 from fedrcd.federation.site.own_question import parts_of
 from fedrcd.federation.site.release import Door, Occasion
+from fedrcd.methods.examination import ask_residuals
 from fedrcd.methods.skeleton import Estimate, Parts
 from fedrcd.protocol.combine import combine
 from fedrcd.protocol.driver import run
