@@ -134,7 +134,7 @@ def independence_of_errors(tensors: TensorCumulants | AcceleratedTensors, order:
     turned = _kinds(k12, k22, then, first, tensors.count).evidence
     against = (np.diagonal(turned) - np.diagonal(kinds.evidence, -1)) / 2
     neighbours = tuple((1 / (1 + np.exp(-np.clip(against, -SURE, SURE)))).tolist())
-    fourth = np.diagonal(k22)[:p] + 3
+    fourth = _moments(k12, k22)[1][:p]
     enough = tensors.count >= ENOUGH * np.outer(fourth, fourth)
     later, earlier = np.tril_indices(p, -1)
     judged = enough[later, earlier]
@@ -169,8 +169,15 @@ def _joint(tensors: TensorCumulants | AcceleratedTensors, W: Matrix) -> tuple[Ma
     return np.einsum("ai,bj,bk,ijk->ab", W, W, W, third, optimize=True), k22
 
 
+def _moments(k12: Matrix, k22: Matrix) -> tuple[Vector, Vector]:
+    """Third and fourth moments; the fourth is at least what the third asks for, whatever rounding says."""
+    third = np.diagonal(k12)
+    return third, np.maximum(np.diagonal(k22) + 3, 1 + third**2)
+
+
 def _kinds(k12: Matrix, k22: Matrix, earlier: IntVector, later: IntVector, rows: int) -> Dependence:
     """Evidence that some later errors depend on earlier ones, of all that cumulants are there for."""
-    first, second = (ErrorMoments(np.diagonal(k12)[some], np.diagonal(k22)[some] + 3) for some in (earlier, later))
+    third, fourth = _moments(k12, k22)
+    first, second = (ErrorMoments(third[some], fourth[some]) for some in (earlier, later))
     at = np.ix_(later, earlier)
     return kinds_of_dependence(first, second, (np.zeros(k12[at].shape), k12[at], k12.T[at], k22[at]), rows)
