@@ -17,7 +17,7 @@ from fedrcd.statistics.residual_sums import ResidualSums
 from fedrcd.statistics.residual_tests import Tests, at_least_one, independence, linearity
 from fedrcd.typing import BoolMatrix, IntVector
 
-LEVEL = 0.005
+LEVEL = 0.02
 """P-value of either test under which a model is doubted."""
 
 
