@@ -27,7 +27,7 @@ REFERENCE = "direct-lingam"
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     REFERENCE: ("direct-lingam", {}),
     "se": ("fedrcd-se", {}),
-    "s+, 2 rounds more": ("fedrcd-se", {"climbs": 2}),
+    "s+, 2 rounds more": ("fedrcd-se", {"climbs": 2, "examine": False}),
     "s": ("fedrcd-s", {}),
     "s, no refinement": ("fedrcd-s", {"refine": "none"}),
     "s, edgeworth, no refinement": ("fedrcd-s", {"negentropy": "edgeworth", "refine": "none"}),

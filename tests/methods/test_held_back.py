@@ -15,8 +15,9 @@ from fedrcd.protocol.in_process import embed
 
 BENT = Doubt(1e-9, 10, 10, (0, 1), bent=90.0, uneven=20.0, tails=40.0)
 UNEVEN = Doubt(1e-9, 10, 10, (0, 1), bent=20.0, uneven=90.0)
+WILD = Doubt(1e-9, 10, 10, (0, 1), bent=90.0, uneven=80.0, tails=40.0)
 UNEVEN_UNTOLD = Doubt(1.0, 0, 10, (0, 1), bent=20.0, uneven=90.0)
-NEITHER = Doubt(1e-9, 10, 10, (0, 1), bent=90.0, uneven=80.0, tails=40.0)
+NEITHER = Doubt(1e-9, 10, 10, (0, 1), bent=90.0, uneven=80.0, tails=3.0)
 
 
 def transport_over(X):
@@ -35,7 +36,8 @@ def rows():
 
 
 @pytest.mark.parametrize(
-    ("doubt", "method"), [(BENT, "fedrcd-r"), (UNEVEN, "fed-direct"), (UNEVEN_UNTOLD, "fed-direct")]
+    ("doubt", "method"),
+    [(BENT, "fedrcd-r"), (UNEVEN, "fed-direct"), (UNEVEN_UNTOLD, "fed-direct"), (WILD, "fed-direct")],
 )
 def test_the_order_is_that_of_a_method_that_stands_what_it_looks_like(rows, doubt, method):
     transport = transport_over(rows)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedrcd.api.note_on_time import rows_in_time
+from fedrcd.api.notes_on_rows import of_rows
 from fedrcd.data.rows import Rows, count_rows, is_complete
 from fedrcd.data.survey import few_levels, sampled
 from fedrcd.data.table import Table
@@ -247,7 +248,9 @@ def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
 
 
-def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float | None) -> list[FedrcdWarning | str]:
+def notes_on_sites(
+    transport: InProcess, blocks: Sequence[Table], *, trim: float | None, dropped: Sequence[str] = ()
+) -> list[FedrcdWarning | str]:
     """Notes on the rows of sites in this process; `blocks` are the tables as they came."""
     notes: list[FedrcdWarning | str] = []
     sites: Any = transport.sites
@@ -260,7 +263,7 @@ def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float
         notes += outliers(site, transport, complete, trim)
     if not transport.setting.past:
         notes += rows_in_time(blocks)
-    return [*notes, *sites_alike(transport), *of_few_levels(transport)]
+    return [*notes, *sites_alike(transport), *of_few_levels(transport), *of_rows(transport, dropped)]
 
 
 def left_out(transport: InProcess, blocks: Sequence[Table]) -> dict[str, int]:

@@ -110,11 +110,12 @@ def of_tensor(*, refined: bool) -> CostEstimate:
 
 
 def of_climb(job: Job) -> RunCost:
-    """The round of the tensor, and a few passes of entropies of all residuals that single moves meet."""
+    """The round of the tensor, a few passes of entropies of all residuals that single moves meet, and one of tests."""
     p, passes = job.p, 3
     seconds, memory, sent = of_tensor(refined=True)(job)
     at_sites = (ENTROPY + 2 * p / REFERENCE) * 2 * p**2 * job.rows / job.threads
-    more = passes * (at_sites + 2e-5 * p**2) * REFERENCE / job.speed
+    tests = (3e-7 * p + 8 * p**2 / REFERENCE) * job.rows / job.threads
+    more = (passes * (at_sites + 2e-5 * p**2) + tests + 1e-3 * p) * REFERENCE / job.speed
     return RunCost(seconds + more, memory, sent + passes * 16 * 2 * p**2)
 
 

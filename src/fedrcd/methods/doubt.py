@@ -31,7 +31,7 @@ ENOUGH = 1.0
 BENT = 1.5
 """Times the evidence of the other kind, from which a dependence is that of bent effects."""
 
-WILD = 15.0
+WILD = 30.0
 """Mean excess kurtosis from which tails are wild."""
 
 SURE = 30.0
@@ -76,8 +76,9 @@ class Doubt:
 
     @property
     def of_uneven_errors(self) -> bool:
-        """Whether it looks as after errors whose size follows a cause; such tails may be too heavy to judge."""
-        return (self.doubtful or not self.tells) and self.uneven > self.bent
+        """Whether it looks as after errors whose size follows a cause, or tails are wild, which may have that reason."""
+        looks = self.uneven > self.bent or self.tails > WILD
+        return looks and not self.of_bent_effects and (self.doubtful or not self.tells)
 
     def beside(self, other: Doubt) -> Doubt:
         """What these tests and others of the same errors say together."""
