@@ -76,7 +76,7 @@ class Doubt:
 
     @property
     def of_uneven_errors(self) -> bool:
-        """Whether it looks as after errors whose size follows a cause, or tails are wild, which may have that reason."""
+        """Whether it looks as after errors whose size follows a cause, as it may where tails are wild."""
         looks = self.uneven > self.bent or self.tails > WILD
         return looks and not self.of_bent_effects and (self.doubtful or not self.tells)
 
