@@ -289,9 +289,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/accuracy.md"))
     given = parser.parse_args()
     counts = Counts(*(getattr(given, name) for name in Counts._fields))
-    made = {name: "\n".join(PARTS[name](counts)) for name in given.parts or PARTS}
-    text = merged(given.out.read_text(encoding="utf-8") if given.out.exists() else "", made)
-    given.out.write_text(text, encoding="utf-8")
+    text = given.out.read_text(encoding="utf-8") if given.out.exists() else ""
+    for name in given.parts or PARTS:
+        text = merged(text, {name: "\n".join(PARTS[name](counts))})
+        given.out.write_text(text, encoding="utf-8")
     print(text)
 
 
