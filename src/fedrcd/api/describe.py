@@ -22,8 +22,8 @@ from fedrcd.api.notes import (
     standardised_by_sites,
     variance_agreement,
 )
-from fedrcd.confidence.response_errors import response_errors
 from fedrcd.api.rivals import rivals_of
+from fedrcd.confidence.response_errors import response_errors
 from fedrcd.confidence.standard_errors import effect_errors
 from fedrcd.errors import FedrcdWarning
 from fedrcd.methods.hidden.search import SURE

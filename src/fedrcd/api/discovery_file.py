@@ -157,16 +157,23 @@ def require_consistent(found: Discovery) -> None:
         raise FileError("not a discovery: its units are not texts by the names of its variables")
     if not all(isinstance(count, int) and count >= 0 for count in found.left_out.values()):
         raise FileError("not a discovery: what its sites left out is not a number of rows by site")
+    _require_beside(found)
+    _require_pairs(found)
+    _require_share("epsilon", found.epsilon, math.inf)
+    _require_share("delta", found.delta, 1.0)
+
+
+def _require_beside(found: Discovery) -> None:
+    """Raise unless what stands beside an order is about it, and what rivals find is about its variables."""
     sure = found.order_confidence
-    if sure and not (len(sure) == p - 1 and all(isinstance(one, Real) and 0 <= float(one) <= 1 for one in sure)):
+    if sure and not (
+        len(sure) == len(found.names) - 1 and all(isinstance(one, Real) and 0 <= float(one) <= 1 for one in sure)
+    ):
         raise FileError("not a discovery: how sure its order is are not numbers from 0 to 1 between its variables")
     for rival in found.rivals:
         named = {name for edge in rival.edges for name in edge}
         if sorted(rival.order) != sorted(found.names) or not named <= set(found.names):
             raise FileError("not a discovery: a rival's order or edges are not those of its variables")
-    _require_pairs(found)
-    _require_share("epsilon", found.epsilon, math.inf)
-    _require_share("delta", found.delta, 1.0)
 
 
 def _require_pairs(found: Discovery) -> None:

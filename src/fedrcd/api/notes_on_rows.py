@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrcd.data.rows import Rows, count_rows
+from fedrcd.data.rows import Rows, asked_once, count_rows
 from fedrcd.errors import ModelWarning
 from fedrcd.protocol.transport import InProcess
 from fedrcd.statistics.few_levels import FEW_LEVELS
@@ -40,8 +40,14 @@ class RowLook(NamedTuple):
 
 
 def look_at(rows: Rows) -> RowLook:
-    """The first rows of a source that lack nothing."""
-    X = _first(rows)
+    """The first rows of a source that lack nothing; rows that lie elsewhere are read once for it."""
+    return asked_once(rows, "look", lambda: _looked(_first(rows)))
+
+
+def _looked(X: Matrix) -> RowLook:
+    if len(X) < LEAST_ROWS:
+        p = X.shape[1]
+        return RowLook(np.zeros(p, dtype=bool), np.zeros(p), np.zeros(p), len(X))
     steps, centred = np.diff(X, axis=0), X - X.mean(axis=0)
     spread = np.maximum((centred**2).mean(axis=0), np.finfo(float).tiny)
     along = 1 - (steps**2).mean(axis=0) / (2 * spread)
