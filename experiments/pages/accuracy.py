@@ -42,6 +42,7 @@ class Counts(NamedTuple):
     resamples: int = real.RESAMPLES
     edge_seeds: int = 60
     doubt_seeds: int = doubts.SEEDS
+    sure_seeds: int = 20
 
 
 class Measurement(NamedTuple):
@@ -200,9 +201,8 @@ def regimes(counts: Counts) -> Iterator[str]:
         "here: their orders are identical ([verification.md](verification.md) counts them, and above those of "
         "`fed-direct`). `se` is what `auto` takes in one process, `s` what it takes between machines.\n"
     )
-    yield from stress.markdown(
-        list(_told(REGIMES, range(counts.regime_seeds), "harder regimes", list(stress.VARIANTS)))
-    )
+    seeds = range(3_000, 3_000 + counts.regime_seeds)
+    yield from stress.markdown(list(_told(REGIMES, seeds, "harder regimes", SHOWN)), SHOWN)
 
 
 def named(counts: Counts) -> Iterator[str]:
@@ -260,6 +260,15 @@ def doubt(counts: Counts) -> Iterator[str]:
     yield from doubts.section(counts.doubt_seeds)
 
 
+def sureness(counts: Counts) -> Iterator[str]:
+    """How sure neighbours are, and how often rightly."""
+    yield (
+        f"## How sure neighbours are\n\n`Discovery.neighbours` of `fedrcd-s` on the valid models above, "
+        f"{counts.sure_seeds} of each kind.\n"
+    )
+    yield from doubts.calibration(counts.sure_seeds)
+
+
 PARTS: dict[str, Callable[[Counts], Iterator[str]]] = {
     "paper": paper,
     "special": special,
@@ -269,6 +278,7 @@ PARTS: dict[str, Callable[[Counts], Iterator[str]]] = {
     "real": real_rows,
     "edges": edge_distances,
     "doubts": doubt,
+    "neighbours": sureness,
 }
 MARK = "<!-- part: {} -->"
 

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,9 @@ VALID = tuple(
     for p, rows in ((10, 1_000), (10, 5_000), (20, 2_000))
     for noise in NOISE_FAMILIES
 )
+
+
+SURENESS = (0.0, 0.5, 0.7, 0.9, 0.95, 0.99, 1.01)
 
 
 class DoubtJob(NamedTuple):
@@ -71,6 +74,38 @@ def _shares(regimes: Sequence[Regime], seeds: range, processes: int | None) -> I
         yield regime, np.array([one for one in islice(results, len(seeds)) if one is not None])
 
 
+def neighbours(job: DoubtJob) -> list[tuple[float, bool, bool]]:
+    """Of each two neighbours in the order of one round: how sure it is, whether one acts on the other, and rightly."""
+    B, X = job.regime.draw(job.seed)
+    transport = embed([X], default_names(job.regime.p))
+    found = run(build("fedrcd-s").rounds(transport.setting), transport)
+    sure = found.doubt.neighbours if found.doubt else ()
+    pairs = zip(found.order, found.order[1:], sure, strict=False)
+    return [(one, bool(B[then, first] or B[first, then]), bool(B[then, first])) for first, then, one in pairs]
+
+
+def calibration(seeds: int = SEEDS, processes: int | None = None) -> Iterator[str]:
+    """How often neighbours that are called so sure stand right, on the valid models."""
+    jobs = [DoubtJob(regime, seed) for regime in VALID for seed in range(700, 700 + seeds)]
+    sure, edge, right = (
+        np.array(some) for some in zip(*(pair for one in _pairs(jobs, processes) for pair in one), strict=True)
+    )
+    yield "| called sure | pairs with an edge | of these right | pairs without an edge |"
+    yield "|---|---|---|---|"
+    for low, high in pairwise(SURENESS):
+        here = (sure >= low) & (sure < high)
+        with_edge = here & edge
+        share = f"{right[with_edge].mean():.1%}" if with_edge.any() else "-"
+        yield f"| {low:g} to {min(high, 1.0):g} | {with_edge.sum()} | {share} | {(here & ~edge).sum()} |"
+
+
+def _pairs(jobs: list[DoubtJob], processes: int | None) -> Iterator[list[tuple[float, bool, bool]]]:
+    def say(done: int, total: int) -> None:
+        print(f"neighbours: {done} of {total} data sets", file=sys.stderr, end="\r", flush=True)
+
+    yield from in_order(neighbours, jobs, processes=processes, progress=say)
+
+
 def section(seeds: int = SEEDS, processes: int | None = None) -> Iterator[str]:
     """Both tables."""
     yield f"Data that break a rule of the model; how many of {seeds} data sets are called doubtful:\n"
@@ -96,8 +131,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--jobs", type=int)
     given = parser.parse_args(arguments)
-    for line in section(given.seeds, given.jobs):
-        print(line, flush=True)
+    for part in (section, calibration):
+        for line in part(given.seeds, given.jobs):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":
