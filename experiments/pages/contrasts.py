@@ -47,7 +47,7 @@ STRICT = 0.01
 DOUBTS = ("doubt of the round", "bent", "uneven", "doubt of checks")
 
 
-class Residuals(NamedTuple):
+class AllResiduals(NamedTuple):
     """Every variable given every set of others, as maps to unit variance."""
 
     variables: Vector
@@ -55,7 +55,7 @@ class Residuals(NamedTuple):
     maps: Matrix
 
 
-def all_residuals(S: Matrix) -> Residuals:
+def all_residuals(S: Matrix) -> AllResiduals:
     """Of variables with a covariance."""
     p = len(S)
     variables: list[int] = []
@@ -66,10 +66,10 @@ def all_residuals(S: Matrix) -> Residuals:
         variables += rest
         sets += [bits] * len(rest)
         maps.append(R / np.sqrt(np.einsum("ij,jk,ik->i", R, S, R))[:, None])
-    return Residuals(np.array(variables), np.array(sets), np.concatenate(maps))
+    return AllResiduals(np.array(variables), np.array(sets), np.concatenate(maps))
 
 
-def best_order(residuals: Residuals, evidence: Vector, p: int) -> list[int]:
+def best_order(residuals: AllResiduals, evidence: Vector, p: int) -> list[int]:
     """The order whose residuals have most evidence together, over all orders."""
     terms = np.full((1 << p, p), -np.inf)
     terms[residuals.sets, residuals.variables] = evidence

@@ -148,6 +148,10 @@ class Parts(Generic[T]):
     layers: bool = False
     """Whether several sources are taken at once where their scores leave no doubt."""
 
+    def of_its_sources(self) -> Parts[T]:
+        """The same, asking for nothing once the sources are known."""
+        return replace(self, climb=None, reconsider=None, examine=None)
+
     def rounds(self, setting: Setting) -> Rounds[Estimate]:
         """The conversation of this method with a federation."""
         if setting.fills_gaps:

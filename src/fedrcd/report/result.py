@@ -42,7 +42,7 @@ class Graph(Protocol):
     def confounded(self) -> Sequence[SharedCause]: ...
 
 
-class Rival(Protocol):
+class RivalGraph(Protocol):
     """What another method finds on the same rows."""
 
     @property
@@ -102,7 +102,7 @@ class Result(Graph, Protocol):
     @property
     def order_confidence(self) -> Sequence[float]: ...
     @property
-    def rivals(self) -> Sequence[Rival]: ...
+    def rivals(self) -> Sequence[RivalGraph]: ...
 
 
 def effects_of(graph: Graph) -> Matrix:

@@ -95,7 +95,7 @@ def can_leave_out(run: Run, sites: int) -> bool:
 
 def without_each(run: Run, found: Estimate, heard: SumsOfSites) -> list[WithoutSite]:
     """What changes without each site; a site without which there is no result is left out of the list."""
-    rows, setting, parts = heard.rows, run.setting, replace(run.parts, climb=None)
+    rows, setting, parts = heard.rows, run.setting, run.parts.of_its_sources()
     if not run.card.rounds.once and run.parts.climb is None:
         setting = replace(setting, followed=tuple(step.chosen for step in found.steps), insists=True)
     elif run.parts.climb is not None:  # what is asked after the first round follows from where the climb has come
