@@ -248,9 +248,7 @@ def clipped(count: Clipped | None, grid: Grid | None) -> list[FedrcdWarning]:
     return [OutlierWarning(f"{count} values lie more than {grid.limit} scales of the frame out and were clipped there")]
 
 
-def notes_on_sites(
-    transport: InProcess, blocks: Sequence[Table], *, trim: float | None, dropped: Sequence[str] = ()
-) -> list[FedrcdWarning | str]:
+def notes_on_sites(transport: InProcess, blocks: Sequence[Table], *, trim: float | None) -> list[FedrcdWarning | str]:
     """Notes on the rows of sites in this process; `blocks` are the tables as they came."""
     notes: list[FedrcdWarning | str] = []
     sites: Any = transport.sites
@@ -263,7 +261,7 @@ def notes_on_sites(
         notes += outliers(site, transport, complete, trim)
     if not transport.setting.past:
         notes += rows_in_time(blocks)
-    return [*notes, *sites_alike(transport), *of_few_levels(transport), *of_rows(transport, dropped)]
+    return [*notes, *sites_alike(transport), *of_few_levels(transport), *of_rows(transport)]
 
 
 def left_out(transport: InProcess, blocks: Sequence[Table]) -> dict[str, int]:

@@ -71,7 +71,7 @@ class Prepared:
             filled=setting.fills_gaps
             and any(np.isnan(chunk.values).any() for block in self.blocks for chunk in block.chunks()),
             unscaled=any((frame.scale != 1).any() for frame in own),
-            last=notes_on_sites(transport, self.blocks, trim=self.run.settings.trim, dropped=self.run.settings.drop),
+            last=notes_on_sites(transport, self.blocks, trim=self.run.settings.trim),
             left_out=left_out(transport, self.blocks),
         )
 
