@@ -26,7 +26,7 @@ LARGE = (20, 10_000)
 PANELS, SUBJECTS, VISITS, PERSISTENCE = 200, 200, 6, 0.7
 
 
-class Score(NamedTuple):
+class Recovered(NamedTuple):
     """Of one estimate: the share of causal pairs in order, and F1 of lagged edges."""
 
     order: float
@@ -54,7 +54,7 @@ def _accuracy(design: str, scores: Matrix) -> Iterator[BenchmarkRow]:
         yield BenchmarkRow(f"{design}: {what}, ahead by", f"{difference.mean():+.4f} ± {error:.4f}", "not behind")
 
 
-def _compared(case: tuple[str, str, int]) -> tuple[Score, Score]:
+def _compared(case: tuple[str, str, int]) -> tuple[Recovered, Recovered]:
     """The default with one lag, and VARLiNGAM on the rows of all series one after the other."""
     from fedrcd.lingam import VARLiNGAM
 
@@ -77,11 +77,13 @@ def _panel(model: ModelOverTime, rows: Matrix, subjects: int, visits: int) -> pd
     return pd.DataFrame(rows, columns=list(model.names)).assign(who=who.astype(str), visit=visit)
 
 
-def _score(model: ModelOverTime, order: list[int], lagged: Matrix) -> Score:
+def _score(model: ModelOverTime, order: list[int], lagged: Matrix) -> Recovered:
     related, place = ancestry(model.now.B), np.argsort(order)
     right = (related & (place[:, None] > place[None, :])).sum() / max(int(related.sum()), 1)
     found, true = lagged != 0, model.lagged[0] != 0
-    return Score(float(right) if related.any() else 1.0, float(2 * (found & true).sum() / (found.sum() + true.sum())))
+    return Recovered(
+        float(right) if related.any() else 1.0, float(2 * (found & true).sum() / (found.sum() + true.sum()))
+    )
 
 
 def _coverage(covered: Matrix) -> Iterator[BenchmarkRow]:

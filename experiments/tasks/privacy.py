@@ -52,7 +52,7 @@ FAR = 20.0
 """Standard deviations by which one value of the outlier lies out."""
 
 
-class _Scene:
+class _NoisyScene:
     """A model, rows of it, a frame that somebody may have declared, and random bytes that follow from the seed."""
 
     def __init__(self, noise: str, seed: int, p: int, rows: int, *, standardised: bool = False) -> None:
@@ -83,7 +83,7 @@ def discover_under_noise(
 
     Without an epsilon the same method without noise; `excess` is how many times the variance that is due was added.
     """
-    scene = _Scene(noise, seed, p, rows, standardised=standardised)
+    scene = _NoisyScene(noise, seed, p, rows, standardised=standardised)
     try:
         if epsilon is None:
             transport = embed([scene.X], scene.model.names)
@@ -112,13 +112,13 @@ def private_baseline(
     *, baseline: str, noise: str, seed: int, p: int, rows: int, epsilon: float, standardised: bool
 ) -> list[Row]:
     """An order from a covariance with noise: by variance, or by the Gaussian score of whole orders."""
-    scene = _Scene(noise, seed, p, rows, standardised=standardised)
+    scene = _NoisyScene(noise, seed, p, rows, standardised=standardised)
     cov = _noisy_covariance(scene, epsilon)
     order = np.argsort(np.diagonal(cov)) if baseline == "variance sort" else _score_search(cov, rows, scene.rng)
     return [{"accuracy": ancestral_accuracy(order.astype(np.int64), scene.model.B)}]
 
 
-def _noisy_covariance(scene: _Scene, epsilon: float) -> Matrix:
+def _noisy_covariance(scene: _NoisyScene, epsilon: float) -> Matrix:
     """Second moments of rows in the frame, clipped to a ball, under Gaussian noise; positive definite again.
 
     The radius is the median length of rows, which a private release would have to spend on, too.
@@ -179,7 +179,7 @@ def infer_membership(*, noise: str, seed: int, p: int, rows: int, epsilon: float
 
     The whitening is the population's.
     """
-    scene = _Scene(noise, seed, p, rows)
+    scene = _NoisyScene(noise, seed, p, rows)
     others = scene.model.sample(KNOWN, scene.rng)
     question = _question(scene, others)
     told = _tensor(_released(question, scene.X, epsilon, scene.random), rows) - _expected(question, others)
@@ -197,7 +197,7 @@ def rebuild_outlier(*, noise: str, seed: int, p: int, rows: int, epsilon: float 
     directions that the last round releases. The attacker knows which value lies out, how far, and the
     covariance of the population.
     """
-    scene = _Scene(noise, seed, p, rows, standardised=True)
+    scene = _NoisyScene(noise, seed, p, rows, standardised=True)
     scene.X[0, 0] = FAR
     others = scene.model.sample(KNOWN, scene.rng) / scene.scale
     if epsilon is None:
@@ -224,7 +224,7 @@ def yearly(*, noise: str, seed: int, p: int, rows: int, epsilon: float, years: i
     return [{"accuracy": found["accuracy"], "each": each}]
 
 
-def _question(scene: _Scene, others: Matrix) -> DirectionTensorQuestion:
+def _question(scene: _NoisyScene, others: Matrix) -> DirectionTensorQuestion:
     """Asks for tensors of directions under the whitening of the population."""
     grid = ARITHMETIC["exact"]
     z = scene.frame.express(others.copy())
@@ -259,7 +259,7 @@ def _tensor(sums: TensorSums, rows: int) -> Matrix:
     return tensor
 
 
-def _directions(question: DirectionTensorQuestion, scene: _Scene, rows: Matrix) -> Matrix:
+def _directions(question: DirectionTensorQuestion, scene: _NoisyScene, rows: Matrix) -> Matrix:
     """Directions of rows under a whitening."""
     w = question.whitening.of_rows(scene.frame.express(rows.copy())).T
     points: Matrix = w / np.linalg.norm(w, axis=1, keepdims=True)
