@@ -12,6 +12,7 @@ from fedrcd.data.federation import BlockEntry, Federation, SiteEntry, federation
 from fedrcd.errors import ConfigError, FileError
 from fedrcd.federation.coordinator.run_folder import read_json, write_json
 from fedrcd.federation.messages.keys import fingerprint_of, public_text, require_site_key
+from fedrcd.methods.auto import scale_free_default
 from fedrcd.suggest import did_you_mean
 
 FILE = "invitations.json"
@@ -145,7 +146,7 @@ Coordinator: {address}
         return f"""{first}
 3. Then you get this kit again: with a federation file that has you in it.
 """
-    trust = "--ca ca.crt " if encrypted else ""
+    trust, method = "--ca ca.crt " if encrypted else "", scale_free_default()
     return f"""{first}
    The coordinator has a key of the fingerprint {invitation.fingerprint}. Is it yours?
 
@@ -156,7 +157,7 @@ Coordinator: {address}
 4. See what your table would meet, and what a method would make you release. Nothing is connected:
 
     fedrcd site check --name {name} --federation federation.toml --data YOUR-TABLE --state state
-    fedrcd site preview fedrcd-s --name {name} --federation federation.toml --data YOUR-TABLE --state state
+    fedrcd site preview {method} --name {name} --federation federation.toml --data YOUR-TABLE --state state
 
 5. Connect. --approve holds every answer until a person here has approved it.
 
