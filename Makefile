@@ -198,6 +198,7 @@ results-page: setup-reference ## write docs/results.md and docs/figures
 	@.venv-reference/bin/python -m experiments run invariance scalability bnlearn --full --results docs/results
 	@.venv-reference/bin/python -m experiments run complexity sample-size when-scale-suffices site-effects hidden --results docs/results
 	@.venv-reference/bin/python -m experiments run contamination --seeds 10 --results docs/results
+	@.venv-reference/bin/python -m experiments run privacy --seeds 1 --results docs/results
 	@.venv-reference/bin/python -m experiments report --results docs/results --out docs/results.md
 
 dist: setup ## build wheel and sdist, and try each in fresh environments of the oldest and the newest interpreter

@@ -38,18 +38,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         SITE_EFFECTS,
         CONTAMINATION,
         HIDDEN,
+        PRIVACY,
     )
 }
 """In the order of the paper, then beyond it."""
 
-UNPUBLISHED: dict[str, Experiment] = {PRIVACY.name: PRIVACY}
-"""Those that can be run, and are not on the page yet."""
-
 
 def find_experiment(name: str) -> Experiment:
     """An experiment by name; an unknown one is answered with the nearest."""
-    if name in UNPUBLISHED:
-        return UNPUBLISHED[name]
     if name not in EXPERIMENTS:
         hint = did_you_mean(name.lower(), EXPERIMENTS) or f"; the experiments are {', '.join(EXPERIMENTS)}"
         raise ConfigError(f"there is no experiment {name!r}{hint}")
