@@ -7,6 +7,8 @@ import typer.main
 import typer.testing
 from hypothesis import settings
 
+from tests.report.browser import ABSENT, installed, launched
+
 settings.register_profile("fedrcd", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("fedrcd")
 
@@ -19,3 +21,14 @@ WAITING = ("test_machines.py", "test_page_in_browser.py")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in WAITING)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A browser in a process of its own; one for all pages, for Playwright runs once in a process."""
+    executable = installed()
+    if executable is None:
+        pytest.skip(ABSENT)
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[browser]")
+    with launched(executable) as browser:
+        yield browser

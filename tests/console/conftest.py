@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.conftest import chromium, keep
+from tests.report.conftest import keep
 
-__all__ = ["browse", "chromium", "keep"]
+__all__ = ["browse", "keep"]
 
 collect_ignore_glob = [] if find_spec("httpx") and find_spec("starlette") else ["test_*.py"]
 

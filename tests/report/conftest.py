@@ -6,21 +6,9 @@ import pytest
 
 from fedrcd.federation.ledger.certificate import STATEMENTS
 from tests.report import results
-from tests.report.browser import ABSENT, installed, launched
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 """Kept after the tests, to be looked at."""
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """A browser in a process of its own."""
-    executable = installed()
-    if executable is None:
-        pytest.skip(ABSENT)
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[browser]")
-    with launched(executable) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")
