@@ -172,7 +172,7 @@ verify: setup-reference setup-accounting ## the large counts behind the tests; w
 
 bench: setup setup-reference ## speed, as ratios within one run; writes docs/speed.md
 	@rm -f build/speed.jsonl
-	@.venv/bin/python -m benchmarks --record build/speed.jsonl startup pairs tensors erasure editions sites masks relays rows robust page loopback layers costs variables dominance liar console
+	@.venv/bin/python -m benchmarks --record build/speed.jsonl startup pairs tensors erasure editions sites masks relays rows robust page loopback layers costs variables dominance liar console over_time
 	@.venv-reference/bin/python -m benchmarks --record build/speed.jsonl lingam
 	@.venv/bin/python -m benchmarks.document build/speed.jsonl
 

@@ -67,4 +67,4 @@ def test_doubt_is_a_note_and_a_warning(rows):
     with pytest.warns(ModelWarning, match="doubtful: the errors of"):
         found = fedrcd.discover(bent)
     assert found.verdict in found.notes
-    assert "errors: fine" in str(fedrcd.discover(rows))
+    assert "errors: fine" in str(fedrcd.discover(rows, "fedrcd-s"))

@@ -16,7 +16,7 @@ from tests.cli.commands import entered, last_line
 
 ROOT = Path(__file__).parents[2]
 PAPERS = {"complexity", "noise", "ablation", "scalability", "invariance", "stratification", "per-noise", "bnlearn"}
-OURS = {"sample-size", "when-scale-suffices", "coefficient", "site-effects", "contamination"}
+OURS = {"sample-size", "when-scale-suffices", "coefficient", "site-effects", "contamination", "hidden", "privacy"}
 
 
 def experiments(*arguments, cwd=None):

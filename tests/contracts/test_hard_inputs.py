@@ -19,6 +19,15 @@ def _notes_are_not_the_subject():
         yield
 
 
+def require_sound_or_refused(x, method):
+    """What leaves far rows out may say that too little is left; all other methods must give an answer."""
+    try:
+        require_sound(fedrcd.discover(x, method))
+    except (DataError, StatisticError) as refusal:
+        assert method == "fedrcd-r"
+        assert "\n" not in str(refusal)
+
+
 def require_sound(found):
     assert sorted(found.order) == sorted(found.names)
     assert np.isfinite(found.B).all()
@@ -38,7 +47,7 @@ def test_a_nearly_deterministic_variable_is_ordered_without_nan(method, left):
     rng = np.random.default_rng(0)
     x = rng.laplace(size=(2000, 4))
     x[:, 3] = x[:, 0] - x[:, 1] + left * x[:, 3]
-    require_sound(fedrcd.discover(x, method))
+    require_sound_or_refused(x, method)
 
 
 @every_method
@@ -70,13 +79,13 @@ def test_two_valued_columns_are_ordered_without_nan(method):
     rng = np.random.default_rng(0)
     x = (rng.random((2000, 4)) < 0.5).astype(float)
     x[:, 3] = np.where(rng.random(2000) < 0.9, x[:, 0], x[:, 3])
-    require_sound(fedrcd.discover(x, method))
+    require_sound_or_refused(x, method)
 
 
 @every_method
 def test_the_fewest_rows_that_are_accepted_give_a_sound_answer(method):
     x = np.random.default_rng(0).laplace(size=(8, 5))
-    require_sound(fedrcd.discover(x, method))
+    require_sound_or_refused(x, method)
     with pytest.raises(DataError, match="8 rows"):
         fedrcd.discover(x[:7], method)
 

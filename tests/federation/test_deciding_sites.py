@@ -91,7 +91,8 @@ def test_several_rounds_name_the_site_that_decides_and_ask_nobody_again(disk, tm
     told = json.loads((disk.folder / "result" / WITHOUT).read_text())
     assert list(told) == list(TEN)
     attacked = conducted(disk.apart(tmp_path / "again"), made_up(disk, tmp_path, wider=4.0), method=method)
-    assert attacked.rounds == honest.rounds
+    if method != "fedrcd-se":  # which asks until nothing gets better
+        assert attacked.rounds == honest.rounds
     decides = [one for one in attacked.warnings if "decides this result" in one]
     if method == "fedrcd-r":  # which no site of ten turns
         assert (turned(honest, attacked), decides) == (0, [])

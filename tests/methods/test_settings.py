@@ -32,6 +32,7 @@ OTHER = {
     "stack": True,
     "masked": True,
     "lags": 2,
+    "waves": True,
     "time": "day",
     "subject": "who",
     "hidden": True,

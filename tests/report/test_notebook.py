@@ -56,4 +56,4 @@ def test_a_notebook_shows_a_discovery_as_a_picture_with_its_order(outputs):
     html = shown.data["text/html"]
     assert "<svg" in html
     assert "<b>order</b>: age, bmi" in html
-    assert "3 sites, 2 rounds" in html
+    assert "3 sites, 3 rounds" in html

@@ -225,9 +225,12 @@ def widened(array: Array) -> Array:
 
 
 def _tag(kind: type[Any]) -> str | None:
-    if len(_tags) != len(KINDS):  # layers above have entered theirs
-        _tags.update((known, tag) for tag, known in KINDS.items())
-    return _tags.get(kind)
+    tag = _tags.get(kind)
+    if tag is None or KINDS.get(tag) is not kind:  # layers above enter theirs, and what is taken out travels no more
+        tag = next((one for one, known in KINDS.items() if known is kind), None)
+        if tag is not None:
+            _tags[kind] = tag
+    return tag
 
 
 _tags: dict[type[Any], str] = {}
