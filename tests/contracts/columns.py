@@ -323,7 +323,7 @@ class Ledgers(Column):
                 erase(member, tables, ledger, ids=mine, now=True)
 
     def discover(self, method: str, arithmetic: str = "exact", **settings: Any) -> fedrcd.Discovery:
-        masked = self.keyed and find(method).rounds.once and settings.pop("masked", False)
+        masked = self.keyed and settings.pop("masked", False) and find(method).rounds.once
         with self.totals() if masked else self.ledger(arithmetic) as ledger:
             return discover_stored(ledger, method, **settings)
 
