@@ -323,7 +323,8 @@ class Ledgers(Column):
                 erase(member, tables, ledger, ids=mine, now=True)
 
     def discover(self, method: str, arithmetic: str = "exact", **settings: Any) -> fedrcd.Discovery:
-        masked = self.keyed and settings.pop("masked", False) and find(method).rounds.once
+        once = method != "auto" and find(method).rounds.once
+        masked = self.keyed and once and settings.pop("masked", False)
         with self.totals() if masked else self.ledger(arithmetic) as ledger:
             return discover_stored(ledger, method, **settings)
 

@@ -61,7 +61,9 @@ def passes_over(folder, method, **settings):
 @pytest.mark.parametrize("method", ["fedrcd-s", "fedrcd-ni"])
 @pytest.mark.parametrize("gaps", [0, 40])
 @pytest.mark.filterwarnings("ignore::fedrcd.errors.FedrcdWarning")
-def test_a_discovery_reads_rows_twice_in_a_declared_frame_and_five_times_without_beside_a_look_at_the_first(tmp_path, monkeypatch, method, gaps):
+def test_a_discovery_reads_rows_twice_in_a_declared_frame_and_five_times_without_beside_a_look_at_the_first(
+    tmp_path, monkeypatch, method, gaps
+):
     monkeypatch.setattr(passes, "INTERVAL", 0.0)
     monkeypatch.setattr(held, "HELD", 0)
     values = np.random.default_rng(0).laplace(size=(70_000, 3)).cumsum(axis=1)  # more than are looked at at once
