@@ -16,6 +16,11 @@ from tests.federation import faults
 ROOT = Path(__file__).parents[2]
 
 
+def evenly(points: int, writes: int) -> list[int]:
+    """So many of the writes, the first and the last among them."""
+    return sorted({1 + (writes - 1) * k // (points - 1) for k in range(points)})
+
+
 def crashed(folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
     """Reports of a process whose children met faults; the first is of a child that met none."""
     command = [sys.executable, "-m", "tests.federation.faults", str(folder), *arguments]

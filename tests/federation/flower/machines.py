@@ -182,3 +182,15 @@ class Machines:
     def sites_online(self):
         there = online(self.coordinator)
         return {name for name, number in self.coordinator.nodes.items() if number in there}
+
+
+@contextlib.contextmanager
+def all_started(federation):
+    """A coordinator and all sites, in processes that are stopped in the end."""
+    try:
+        federation.start_coordinator()
+        for name in NAMES:
+            federation.start_site(name)
+        yield federation
+    finally:
+        federation.stop_all()

@@ -18,7 +18,7 @@ from fedrcd.protocol.wire import from_bytes, to_bytes
 from fedrcd.statistics.entropy_sums import EntropySums
 from tests.federation.flower.evil_site import taken_over
 from tests.federation.flower.lying_coordinator import APP, LEARNT, LIE, SUMS
-from tests.federation.flower.machines import Machines, until
+from tests.federation.flower.machines import Machines, all_started, until
 from tests.federation.sites import NAMES, horizontal, logged
 from tests.federation.test_lying_coordinator import P, lie, rebuilt
 
@@ -68,14 +68,8 @@ class Untrusting(Machines):
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
-    federation = Untrusting(tmp_path_factory.mktemp("lying"))
-    try:
-        federation.start_coordinator()
-        for name in NAMES:
-            federation.start_site(name)
+    with all_started(Untrusting(tmp_path_factory.mktemp("lying"))) as federation:
         yield federation
-    finally:
-        federation.stop_all()
 
 
 def answered(told, site, number):

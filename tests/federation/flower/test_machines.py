@@ -25,7 +25,7 @@ from fedrcd.federation.messages.keys import make_development_keys
 from fedrcd.methods.registry import build
 from fedrcd.protocol.driver import run
 from tests.federation.flower.evil_site import taken_over
-from tests.federation.flower.machines import Machines, until
+from tests.federation.flower.machines import Machines, all_started, until
 from tests.federation.sites import NAMES, logged
 
 A, B, C = NAMES
@@ -36,14 +36,8 @@ IN_ONE_PROCESS_TOO = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
-    federation = Machines(tmp_path_factory.mktemp("machines"))
-    try:
-        federation.start_coordinator()
-        for name in NAMES:
-            federation.start_site(name)
+    with all_started(Machines(tmp_path_factory.mktemp("machines"))) as federation:
         yield federation
-    finally:
-        federation.stop_all()
 
 
 def same_as_one_process(machines, outcome):
